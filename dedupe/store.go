@@ -1,0 +1,139 @@
+package dedupe
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// Store keeps rows and decides nothing: the rules are written once, in Keeper, and the stores cannot disagree about them.
+//
+// Every call takes a batch, because concurrent calls are grouped into one statement and one commit. Rows of a batch have
+// distinct keys. A batch is applied as a whole and is durable when the call returns nil; after any error it is unknown
+// whether it was applied, unless the error is ErrBatch. All times are the store's own clock.
+type Store interface {
+	// Insert adds each row unless one with its (scope, event ID), or with its (scope, binding), exists: then it returns
+	// that row as it is now (the one with the ID first). Two concurrent Inserts of one key add one row.
+	Insert(ctx context.Context, rows []NewRow) ([]Found, error)
+	// Move changes each row that still has the state and token it is expected to have, and adds the evidence, all in one
+	// transaction. It returns, per move, whether it was made.
+	Move(ctx context.Context, moves []Move) ([]bool, error)
+	// Read returns the rows that exist, in any order.
+	Read(ctx context.Context, keys []Key) ([]Row, error)
+}
+
+// ErrBatch tells that a batch was surely not applied and that one of its rows is to blame (a lock somebody holds, a value
+// the store refuses): its rows are to be tried one by one.
+var ErrBatch = errors.New("the batch was refused as a whole")
+
+// ErrRow tells that a single row was refused for good: trying it again cannot help.
+var ErrRow = errors.New("the row was refused")
+
+// Key names a row.
+type Key struct {
+	Scope   delivery.Scope
+	EventID delivery.EventID
+}
+
+// NewRow is a row to insert: claimed with a lease, or queued with a job.
+type NewRow struct {
+	Key
+	Fingerprint  [sha256.Size]byte
+	Binding      [sha256.Size]byte // zero: none
+	CredentialID string
+	EventType    string
+	Object       string
+	Trace        string
+	State        State // Claimed or Queued
+	Token        Token
+	Lease        time.Duration // Claimed: until now + Lease
+	// OnExpiry is what the sweeper makes of the claim when its lease has run out: Retryable or Dead.
+	OnExpiry State
+	Job      *Job // Queued
+}
+
+// Found is the answer to one NewRow.
+type Found struct {
+	Inserted bool
+	Row      Row       // the existing row, where not inserted
+	Now      time.Time // by the store's clock, at the time of reading Row
+}
+
+// Row is a stored receipt.
+type Row struct {
+	Key
+	Fingerprint  [sha256.Size]byte
+	Binding      [sha256.Size]byte
+	CredentialID string
+	EventType    string
+	Object       string
+	Trace        string
+	State        State
+	Reason       Reason
+	Attempt      int
+	Token        Token // of the last claim
+	OnExpiry     State
+	Created      time.Time
+	Changed      time.Time
+	LeaseUntil   time.Time
+	NextAttempt  time.Time
+	Expires      time.Time
+	Status       int
+	Response     *delivery.Response // Applied
+	HasJob       bool
+}
+
+// Move is one transition. What is not named here stays as it is.
+type Move struct {
+	Key
+	FromState State
+	FromToken Token
+
+	To       State
+	Token    Token // the new token; FromToken where nobody claims
+	Attempt  int
+	Reason   Reason
+	Status   int                // 0 clears it
+	Response *delivery.Response // nil clears it
+	Lease    time.Duration      // Claimed: lease until now + Lease
+	OnExpiry State              // Claimed
+	After    time.Duration      // Queued: next attempt at now + After
+	Expires  time.Duration      // receipt may be forgotten at now + Expires; 0: never
+	Job      *Job               // to keep; nil leaves the kept one, if any
+	DropJob  bool
+	JobFor   time.Duration // kept request may be forgotten at now + JobFor; 0: never
+	Evidence *Evidence     // nil on the happy path; At is set by the store
+}
+
+// Archive is what operators read of a store. Listing and finding may be slow; they never lock.
+type Archive interface {
+	// Evidence returns the transitions of one event that were not the happy path, oldest first.
+	Evidence(ctx context.Context, key Key) ([]Evidence, error)
+	// Find returns the rows with an event reference (delivery.Reference).
+	Find(ctx context.Context, reference string) ([]Row, error)
+	// List returns the rows that match, oldest change first.
+	List(ctx context.Context, f Filter) ([]Row, error)
+	// Attention counts the rows that are claimed, retryable, queued or dead, per scope and state.
+	Attention(ctx context.Context) ([]Attention, error)
+}
+
+// Attic is what the sweeper needs of a store.
+type Attic interface {
+	// Expired returns up to limit claimed rows whose lease ran out at least grace ago, and nobody else is being asked to
+	// sweep at the moment (another replica's sweep makes it return none where the store can tell).
+	Expired(ctx context.Context, grace time.Duration, limit int) ([]Row, error)
+	// Forget deletes up to limit receipts whose time is over (never a claimed or queued one) with their evidence, and up
+	// to limit kept requests whose time is over.
+	Forget(ctx context.Context, limit int) (receipts, jobs int, err error)
+}
+
+// Jobs are the kept requests of a store.
+type Jobs interface {
+	// Job returns the request kept for an event; ErrNotFound.
+	Job(ctx context.Context, key Key) (*Job, error)
+	// Due returns up to limit queued rows of these scopes whose time has come, oldest first. Claiming one is a Move.
+	Due(ctx context.Context, scopes []delivery.Scope, limit int) ([]Row, error)
+}

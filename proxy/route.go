@@ -1,0 +1,43 @@
+package proxy
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/verify"
+)
+
+// Route is one guarded path and how its integration wants deliveries handled. It does not change once it is served.
+type Route struct {
+	Scope          delivery.Scope
+	Path           string // exact, as it stands in the request line
+	Methods        []string
+	Enabled        bool
+	Paused         bool
+	MaxBody        int64         // bytes
+	Timeout        time.Duration // of one attempt at the application
+	DuplicateWait  time.Duration // how long a duplicate waits for a running attempt
+	InFlightStatus int
+	ReplayConflict bool   // conflict: replay
+	KeyHeader      string // idempotency header's name
+	KeyScoped      bool   // its value is account/name/event_id
+	Policy         dedupe.Policy
+	Verifier       Verifier
+}
+
+// Verifier authenticates deliveries. Safe for concurrent use; see verify.Verifier.
+type Verifier interface {
+	Live(now time.Time) bool
+	Presented(h http.Header) bool
+	Authenticate(d *delivery.Delivery, now time.Time) (verify.Proof, error)
+}
+
+// key is the value of the idempotency header.
+func (r *Route) key(id delivery.EventID) string {
+	if r.KeyScoped {
+		return string(r.Scope) + "/" + string(id)
+	}
+	return string(id)
+}

@@ -12,24 +12,27 @@ import (
 // Store keeps rows and decides nothing: the rules are written once, in Keeper, and the stores cannot disagree about them.
 //
 // Every call takes a batch, because concurrent calls are grouped into one statement and one commit. Rows of a batch have
-// distinct keys. A batch is applied as a whole and is durable when the call returns nil; after any error it is unknown
-// whether it was applied, unless the error is ErrBatch. All times are the store's own clock.
+// distinct keys and are sorted by key; bindings may repeat within a batch. A batch is applied as a whole and is durable
+// when the call returns nil; after any error it is unknown whether it was applied, unless the error is ErrBatch or ErrRow.
+// An empty batch does nothing. All times are the store's own clock. All methods are safe for concurrent use.
 type Store interface {
 	// Insert adds each row unless one with its (scope, event ID), or with its (scope, binding), exists: then it returns
-	// that row as it is now (the one with the ID first). Two concurrent Inserts of one key add one row.
+	// that row as it is now (the one with the ID first). Two concurrent Inserts of one key add one row. Answers are in the
+	// order of rows. A row added as Claimed has attempt 1 and no reason; one added as Queued has attempt 0, reason
+	// Accepted, and its next attempt is now. Neither has a status, a response, or a time to be forgotten.
 	Insert(ctx context.Context, rows []NewRow) ([]Found, error)
 	// Move changes each row that still has the state and token it is expected to have, and adds the evidence, all in one
-	// transaction. It returns, per move, whether it was made.
+	// transaction. It returns, per move and in their order, whether it was made; one that was not made writes nothing.
 	Move(ctx context.Context, moves []Move) ([]bool, error)
-	// Read returns the rows that exist, in any order.
+	// Read returns the rows that exist, in any order, as last committed.
 	Read(ctx context.Context, keys []Key) ([]Row, error)
 }
 
 // ErrBatch tells that a batch was surely not applied and that one of its rows is to blame (a lock somebody holds, a value
-// the store refuses): its rows are to be tried one by one.
+// the store refuses): its rows are to be tried one by one. A single row that a lock holds back fails with it, too.
 var ErrBatch = errors.New("the batch was refused as a whole")
 
-// ErrRow tells that a single row was refused for good: trying it again cannot help.
+// ErrRow tells that a batch of a single row was refused for good and surely not applied: trying it again cannot help.
 var ErrRow = errors.New("the row was refused")
 
 // Key names a row.
@@ -50,7 +53,7 @@ type NewRow struct {
 	State        State // Claimed or Queued
 	Token        Token
 	Lease        time.Duration // Claimed: until now + Lease
-	// OnExpiry is what the sweeper makes of the claim when its lease has run out: Retryable or Dead.
+	// OnExpiry is what the sweeper makes of the claim when its lease has run out: Retryable, Queued or Dead.
 	OnExpiry State
 	Job      *Job // Queued
 }
@@ -59,7 +62,7 @@ type NewRow struct {
 type Found struct {
 	Inserted bool
 	Row      Row       // the existing row, where not inserted
-	Now      time.Time // by the store's clock, at the time of reading Row
+	Now      time.Time // by the store's clock, not before any time in Row that was already over when Row was read
 }
 
 // Row is a stored receipt.
@@ -74,19 +77,20 @@ type Row struct {
 	State        State
 	Reason       Reason
 	Attempt      int
-	Token        Token // of the last claim
-	OnExpiry     State
+	Token        Token // of the last claim, also when the row has left Claimed
+	OnExpiry     State // of a Claimed row; nothing is promised in other states
 	Created      time.Time
 	Changed      time.Time
-	LeaseUntil   time.Time
-	NextAttempt  time.Time
-	Expires      time.Time
+	LeaseUntil   time.Time // Claimed
+	NextAttempt  time.Time // Queued
+	Expires      time.Time // zero: never
 	Status       int
 	Response     *delivery.Response // Applied
 	HasJob       bool
 }
 
-// Move is one transition. What is not named here stays as it is.
+// Move is one transition. It sets Changed to the store's now; what is not named here (Created, Fingerprint, …) stays as it
+// is. FromState may equal To.
 type Move struct {
 	Key
 	FromState State
@@ -104,7 +108,7 @@ type Move struct {
 	Expires  time.Duration      // receipt may be forgotten at now + Expires; 0: never
 	Job      *Job               // to keep; nil leaves the kept one, if any
 	DropJob  bool
-	JobFor   time.Duration // kept request may be forgotten at now + JobFor; 0: never
+	JobFor   time.Duration // Dead: kept request, if any, may be forgotten at now + JobFor; 0: never
 	Evidence *Evidence     // nil on the happy path; At is set by the store
 }
 
@@ -125,8 +129,8 @@ type Attic interface {
 	// Expired returns up to limit claimed rows whose lease ran out at least grace ago, and nobody else is being asked to
 	// sweep at the moment (another replica's sweep makes it return none where the store can tell).
 	Expired(ctx context.Context, grace time.Duration, limit int) ([]Row, error)
-	// Forget deletes up to limit receipts whose time is over (never a claimed or queued one) with their evidence, and up
-	// to limit kept requests whose time is over.
+	// Forget deletes up to limit receipts whose time is over (never a claimed or queued one) with their evidence and kept
+	// request, and up to limit kept requests whose time is over, of dead events only.
 	Forget(ctx context.Context, limit int) (receipts, jobs int, err error)
 }
 

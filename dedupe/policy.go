@@ -7,9 +7,18 @@ type Policy struct {
 	Lease     time.Duration // of one attempt; longer than the attempt's timeout
 	Record    Record
 	InDoubt   InDoubt
-	Limit     Limit // of attempts by deliveries (forward_limit) or by the worker (retry)
-	OnFailure OnFailure
+	Limit     Limit     // of attempts by deliveries (forward_limit) or by the worker (retry)
+	OnFailure OnFailure // accept mode: Queue
+	Backoff   Backoff   // Queue: between the attempts
 	Retention Retention
+}
+
+// Backoff spaces the attempts of queued events: exponential, with full jitter.
+type Backoff struct {
+	Initial time.Duration // upper bound of the first wait; 0: 5 s
+	Max     time.Duration // upper bound of every wait, also of what the application asks for; 0: 1 h
+	// Jitter returns a number in [0, 1) for every wait, from several goroutines; nil: math/rand/v2.
+	Jitter func() float64
 }
 
 // Record says which answers are final, and what is kept of them.

@@ -27,9 +27,29 @@ const (
 	Quarantined  Reason = "quarantined"   // the outcome is unknown and in_doubt is quarantine
 	MaxAttempts  Reason = "max_attempts"
 	MaxAge       Reason = "max_age"
-	Rejected     Reason = "rejected" // accept mode: the application refused the event for good
-	Reopened     Reason = "reopened" // by a person
-	Replayed     Reason = "replayed" // by a person
-	ClosedByHand Reason = "closed"   // by a person
-	Accepted     Reason = "accepted" // accept mode: stored, acknowledged
+	Rejected     Reason = "rejected"  // accept mode: the application refused the event for good
+	Reopened     Reason = "reopened"  // by a person
+	Replayed     Reason = "replayed"  // by a person
+	ClosedByHand Reason = "closed"    // by a person
+	Accepted     Reason = "accepted"  // accept mode: stored, acknowledged
+	Abandoned    Reason = "abandoned" // claimed too late for its delivery to run: the attempt does not count
 )
+
+// String is the state as it stands in listings, logs and metrics.
+func (s State) String() string {
+	names := [...]string{"unknown", "claimed", "retryable", "queued", "applied", "dead", "closed"}
+	if int(s) >= len(names) {
+		return names[0]
+	}
+	return names[s]
+}
+
+// ParseState reads what String writes; false for anything else.
+func ParseState(text string) (State, bool) {
+	for s := Claimed; s <= Closed; s++ {
+		if s.String() == text {
+			return s, true
+		}
+	}
+	return 0, false
+}

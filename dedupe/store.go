@@ -62,7 +62,7 @@ type NewRow struct {
 type Found struct {
 	Inserted bool
 	Row      Row       // the existing row, where not inserted
-	Now      time.Time // by the store's clock, not before any time in Row that was already over when Row was read
+	Now      time.Time // by the store's clock, when Row was read
 }
 
 // Row is a stored receipt.
@@ -132,6 +132,14 @@ type Attic interface {
 	// Forget deletes up to limit receipts whose time is over (never a claimed or queued one) with their evidence and kept
 	// request, and up to limit kept requests whose time is over, of dead events only.
 	Forget(ctx context.Context, limit int) (receipts, jobs int, err error)
+}
+
+// Backend is all that a Keeper needs of a store.
+type Backend interface {
+	Store
+	Archive
+	Attic
+	Jobs
 }
 
 // Jobs are the kept requests of a store.

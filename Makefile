@@ -1,0 +1,80 @@
+# The two commands of the README are `go run ./cmd/sidecar demo` and `make test`. `make` alone explains the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Packages and flags can be set on the command line: make test PACKAGES=./dedupe/... TEST_FLAGS='-run Claim -v'
+PACKAGES ?= ./...
+TEST_FLAGS ?=
+# Two packages at a time: each may start a PostgreSQL of its own, and the tests are written for two cores.
+TEST_PARALLEL ?= 2
+TEST_TIMEOUT ?= 20m
+FUZZTIME ?= 5s
+
+LINT := go tool -modfile=tools/go.mod golangci-lint
+# The version that a binary reports is stamped by the go command from the repository, where there is one.
+BUILDVCS := $(shell git rev-parse --git-dir >/dev/null 2>&1 && echo true || echo false)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: test
+test: services ## install what is missing, then run every test under the race detector
+	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
+
+.PHONY: services
+services: ## install PostgreSQL, Redis, PgBouncer and a C compiler where they are missing (the tests start their own)
+	@scripts/install-services
+
+.PHONY: build
+build: ## build bin/sidecar: static, reproducible
+	CGO_ENABLED=0 go build -trimpath -buildvcs=$(BUILDVCS) -ldflags='-s -w' -o bin/sidecar ./cmd/sidecar
+
+.PHONY: demo
+demo: ## show what the product does, in one process
+	go run ./cmd/sidecar demo
+
+.PHONY: lint
+lint: ## check the house rules (the first run builds the linter, about a minute)
+	$(LINT) run ./...
+	@scripts/check-names
+
+.PHONY: fmt
+fmt: ## format the code
+	$(LINT) fmt ./...
+
+.PHONY: fmt-check
+fmt-check: ## fail when a file is not formatted
+	@unformatted=$$(gofmt -l .); \
+	  if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: vet
+vet: ## run go vet
+	go vet ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (5s)
+	@scripts/fuzz $(FUZZTIME) $(PACKAGES)
+
+.PHONY: cover
+cover: services ## measure how much of the code the tests run
+	@mkdir -p .cache
+	go test -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) -coverpkg=./... -coverprofile=.cache/cover.out $(TEST_FLAGS) $(PACKAGES)
+	go tool cover -html=.cache/cover.out -o .cache/cover.html
+	@go tool cover -func=.cache/cover.out | tail -n 1
+
+.PHONY: tidy-check
+tidy-check: ## fail when go.mod or go.sum would change under go mod tidy
+	go mod tidy -diff
+	go -C tools mod tidy -diff
+
+.PHONY: docs
+docs: ## regenerate the generated pages; fails when one changed or a link leads nowhere
+	@scripts/check-docs
+
+.PHONY: clean
+clean: ## remove what the targets above leave behind
+	rm -rf bin .cache

@@ -1,0 +1,128 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/webhook-sidecar/webhook-sidecar/proxy"
+)
+
+// Watch is a proxy.Watch that logs, counts and traces. Safe for concurrent use.
+type Watch struct {
+	log     *slog.Logger
+	tracer  trace.Tracer
+	metrics *metrics
+	sender  propagation.TraceContext
+}
+
+// NewWatch makes the Watch of the process.
+func NewWatch(log *slog.Logger, tracer trace.Tracer, meter metric.Meter) (*Watch, error) {
+	metrics, err := newMetrics(meter)
+	if err != nil {
+		return nil, err
+	}
+	return &Watch{log: log, tracer: tracer, metrics: metrics}, nil
+}
+
+// Begin starts the delivery's own trace. The sender is a stranger: its trace context is linked, never continued, and its
+// baggage is dropped.
+func (w *Watch) Begin(r *http.Request) context.Context {
+	ctx := context.WithoutCancel(r.Context())
+	w.metrics.inFlight.Add(ctx, 1)
+	options := []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer)}
+	if r.Header.Get("Traceparent") != "" {
+		theirs := w.sender.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
+		if link := trace.LinkFromContext(theirs, attribute.String("webhook.link", "sender")); link.SpanContext.IsValid() {
+			options = append(options, trace.WithLinks(link))
+		}
+	}
+	ctx, _ = w.tracer.Start(ctx, "webhook delivery", options...)
+	return ctx
+}
+
+// Stage starts a span for an arrow where the delivery's trace is recorded at all.
+func (w *Watch) Stage(ctx context.Context, s proxy.Stage) (context.Context, func()) {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx, func() {}
+	}
+	kind := trace.SpanKindInternal
+	if s == proxy.StageForward {
+		kind = trace.SpanKindClient
+	}
+	ctx, span := w.tracer.Start(ctx, s.String(), trace.WithSpanKind(kind))
+	return ctx, func() { span.End() }
+}
+
+// TraceParent is the context as the application gets it.
+func (w *Watch) TraceParent(ctx context.Context) string {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.IsValid() {
+		return ""
+	}
+	var parent [55]byte
+	copy(parent[:], "00-")
+	traceID, spanID := span.TraceID(), span.SpanID()
+	hexInto(parent[3:], traceID[:])
+	parent[35] = '-'
+	hexInto(parent[36:], spanID[:])
+	copy(parent[52:], "-00")
+	if span.IsSampled() {
+		parent[54] = '1'
+	}
+	return string(parent[:])
+}
+
+func hexInto(to, from []byte) {
+	const digits = "0123456789abcdef"
+	for i, b := range from {
+		to[2*i], to[2*i+1] = digits[b>>4], digits[b&0xf]
+	}
+}
+
+// Done writes the one log record of a delivery, counts it and ends its trace.
+func (w *Watch) Done(ctx context.Context, r proxy.Record) {
+	w.metrics.inFlight.Add(ctx, -1)
+	w.metrics.count(ctx, r)
+	w.log.LogAttrs(ctx, level(r), "delivery", attributes(ctx, r)...)
+	span := trace.SpanFromContext(ctx)
+	if span.IsRecording() {
+		describeSpan(span, r)
+	}
+	span.End()
+}
+
+func describeSpan(span trace.Span, r proxy.Record) {
+	span.SetAttributes(
+		attribute.Int("http.response.status_code", r.Status),
+		attribute.String("webhook.outcome", string(r.Outcome)),
+	)
+	for key, value := range map[string]string{
+		"webhook.scope": string(r.Scope), "webhook.credential.id": r.CredentialID, "webhook.event.reference": r.Reference,
+		"webhook.event.type": r.EventType, "webhook.reason": r.Reason,
+	} {
+		if value != "" {
+			span.SetAttributes(attribute.String(key, value))
+		}
+	}
+	if r.Attempt > 0 {
+		span.SetAttributes(attribute.Int("webhook.attempt", r.Attempt))
+	}
+	if r.Status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, r.Code)
+	}
+	if first := parse(r.Trace); first.IsValid() && first.TraceID() != span.SpanContext().TraceID() {
+		span.AddLink(trace.Link{SpanContext: first, Attributes: []attribute.KeyValue{attribute.String("webhook.link", "original")}})
+	}
+}
+
+func parse(parent string) trace.SpanContext {
+	carrier := propagation.MapCarrier{"traceparent": parent}
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+}

@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/verify"
+)
+
+// exchange is one request on a guarded path while it is handled. Its methods are the arrows of a delivery; each either
+// fills in what the next one needs, or returns the answer that ends the exchange.
+type exchange struct {
+	*Proxy
+	w     http.ResponseWriter
+	r     *http.Request
+	route *Route
+	ctx   context.Context // detached from the sender: what has begun is finished and recorded
+
+	began    time.Time
+	unread   bool // some of the body is still on the connection
+	took     [stages]time.Duration
+	charged  int64 // bytes of the budget that this exchange holds
+	delivery *delivery.Delivery
+	proof    verify.Proof
+	decision dedupe.Decision
+	leaseEnd time.Time // by this process's clock, never later than by the ledger's
+}
+
+func (p *Proxy) begin(w http.ResponseWriter, r *http.Request, route *Route) *exchange {
+	return &exchange{
+		Proxy: p, w: w, r: r, route: route,
+		ctx:    p.config.Watch.Begin(r),
+		began:  p.config.Now(),
+		unread: r.ContentLength != 0,
+	}
+}
+
+// end gives back what the exchange held.
+func (x *exchange) end() {
+	if x.charged > 0 {
+		x.budget.release(x.route.Scope, x.charged)
+	}
+}
+
+// stage measures an arrow; the caller defers what it returns.
+func (x *exchange) stage(s Stage) (context.Context, func()) {
+	start := time.Now()
+	ctx, done := x.config.Watch.Stage(x.ctx, s)
+	return ctx, func() {
+		x.took[s] += time.Since(start)
+		done()
+	}
+}
+
+// passOn hands a sender's control message to the application like any open path.
+func (x *exchange) passOn() {
+	r := x.r.WithContext(x.r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(x.delivery.Body))
+	r.ContentLength = int64(len(x.delivery.Body))
+	r.TransferEncoding = nil
+	r.Trailer = nil
+	x.config.Passthrough.ServeHTTP(x.w, r)
+}
+
+// record tells the watch what became of the request.
+func (x *exchange) record(answer reply) {
+	record := Record{
+		CredentialID: x.proof.CredentialID,
+		Retiring:     x.proof.Retiring,
+		EventType:    x.proof.EventType,
+		Outcome:      answer.outcome,
+		Code:         answer.code,
+		Reason:       answer.reason,
+		Status:       answer.status,
+		Attempt:      max(x.decision.Attempt, x.decision.Claim.Attempt),
+		EventAge:     x.decision.Age,
+		Trace:        x.decision.Trace,
+		Stages:       x.took,
+		Total:        x.config.Now().Sub(x.began),
+		Err:          answer.err,
+	}
+	if x.route != nil {
+		record.Scope = x.route.Scope
+	}
+	if x.delivery != nil {
+		record.BodyBytes = len(x.delivery.Body)
+	}
+	if x.proof.EventID != "" {
+		record.Reference = delivery.Reference(record.Scope, x.proof.EventID)
+	}
+	x.config.Watch.Done(x.ctx, record)
+}

@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// chunkBytes is how much of a body is read, and charged to the budget, at a time.
+const chunkBytes = 32 << 10
+
+// Errors of reading a body that are not the reader's own.
+var (
+	errTooLarge   = errors.New("the body is over the route's limit")
+	errOverBudget = errors.New("too many bytes are being handled")
+)
+
+// read takes the body in whole, within the route's limit and the budget, before anything else looks at it.
+func (x *exchange) read() *reply {
+	_, done := x.stage(StageRead)
+	defer done()
+	body, err := x.body()
+	switch {
+	case errors.Is(err, errTooLarge):
+		return refusal(bodyTooLarge())
+	case errors.Is(err, errOverBudget):
+		return refusal(overloaded())
+	case err != nil:
+		return refusal(bodyIncomplete())
+	}
+	x.unread = false
+	x.delivery = &delivery.Delivery{
+		Method:   x.r.Method,
+		Target:   x.r.RequestURI,
+		Host:     x.r.Host,
+		Peer:     peer(x.r.RemoteAddr),
+		Header:   x.r.Header,
+		Body:     body,
+		Received: x.began,
+	}
+	return nil
+}
+
+// body reads to the end. A sender that stops in the middle is waited for only so long.
+func (x *exchange) body() ([]byte, error) {
+	if x.r.ContentLength == 0 {
+		return nil, nil
+	}
+	control := http.NewResponseController(x.w)
+	if err := control.SetReadDeadline(time.Now().Add(x.config.BodyTimeout)); err != nil {
+		return nil, err
+	}
+	body, err := x.collect()
+	if err == nil {
+		err = control.SetReadDeadline(time.Time{})
+	}
+	return body, err
+}
+
+// collect grows with what arrives, not with what was announced.
+func (x *exchange) collect() ([]byte, error) {
+	body := make([]byte, 0, max(min(x.r.ContentLength, chunkBytes), 512))
+	for {
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+		window := body[len(body):min(cap(body), len(body)+chunkBytes)]
+		n, err := x.r.Body.Read(window)
+		body = body[:len(body)+n]
+		if int64(len(body)) > x.route.MaxBody {
+			return nil, errTooLarge
+		}
+		if !x.charge(int64(n)) {
+			return nil, errOverBudget
+		}
+		if errors.Is(err, io.EOF) {
+			return body, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (x *exchange) charge(n int64) bool {
+	if !x.budget.take(x.route.Scope, n) {
+		return false
+	}
+	x.charged += n
+	return true
+}
+
+// peer is the remote IP without its port.
+func peer(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	return host
+}

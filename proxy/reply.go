@@ -1,0 +1,134 @@
+package proxy
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// The headers that are ours on an answer.
+const (
+	headerReceipt  = "Sidecar-Receipt"
+	headerBody     = "Sidecar-Body"
+	headerReplayed = "Idempotent-Replayed"
+)
+
+// reply is the answer to a request on a guarded path, and what the record will say of it.
+type reply struct {
+	status  int
+	header  http.Header // may be shared: it is copied, never changed
+	body    []byte
+	receipt string // Sidecar-Receipt; empty: none
+	// replayed tells that the response was recorded earlier.
+	replayed bool
+	omitted  bool // the response's body is not at hand
+	retry    time.Duration
+	// pass hands the request to the application as on an open path; nothing else is set but the outcome.
+	pass bool
+
+	outcome Outcome
+	code    string // of the problem
+	reason  string
+	err     error // our own fault
+}
+
+func refusal(r reply) *reply { return &r }
+
+// write sends the answer. A request whose body was not read to its end costs the connection.
+func (x *exchange) write(answer reply) {
+	header := x.w.Header()
+	maps.Copy(header, answer.header)
+	stripOurs(header)
+	if _, said := header["Content-Type"]; !said {
+		header["Content-Type"] = nil // keeps net/http from guessing one
+	}
+	if answer.receipt != "" {
+		header.Set(headerReceipt, answer.receipt)
+	}
+	if answer.replayed {
+		header.Set(headerReplayed, "true")
+	}
+	if answer.omitted {
+		header.Set(headerBody, "omitted")
+	}
+	if answer.retry > 0 {
+		header.Set("Retry-After", strconv.FormatInt(seconds(answer.retry), 10))
+	}
+	if x.unread {
+		writeAndDrain(x.w, x.r, answer)
+		return
+	}
+	send(x.w, answer)
+}
+
+func send(w http.ResponseWriter, answer reply) {
+	if bodyAllowed(answer.status) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(answer.body)))
+	}
+	w.WriteHeader(answer.status)
+	if len(answer.body) > 0 && bodyAllowed(answer.status) {
+		w.Write(answer.body) //nolint:errcheck // the sender is gone; what counts is recorded
+	}
+}
+
+// bodyAllowed tells whether HTTP lets a final status have a body.
+func bodyAllowed(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// stripOurs removes what only we may say from an answer of the application.
+func stripOurs(header http.Header) {
+	for name := range header {
+		if strings.HasPrefix(name, "Sidecar-") || name == headerReplayed {
+			delete(header, name)
+		}
+	}
+	header.Del("Content-Length")
+}
+
+// seconds rounds up: a sender that comes a moment too early would only be sent away again.
+func seconds(d time.Duration) int64 {
+	return int64((d + time.Second - 1) / time.Second)
+}
+
+// How much of a refused body is read after the answer, and for how long: a sender that only listens when it has sent
+// everything would otherwise see a reset instead of the answer.
+const (
+	drainBytes = 64 << 20
+	drainTime  = 3 * time.Second
+)
+
+// writeAndDrain answers at once, and then lets a sender that is still sending finish.
+func writeAndDrain(w http.ResponseWriter, r *http.Request, answer reply) {
+	control := http.NewResponseController(w)
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+	_ = control.EnableFullDuplex() // HTTP/2 needs none
+	send(w, answer)
+	if control.Flush() != nil || r.Header.Get("Expect") != "" {
+		return // reading on would ask a sender that waits for 100 to send
+	}
+	if control.SetReadDeadline(time.Now().Add(drainTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, r.Body, drainBytes)
+}
+
+// recorded turns a response of the ledger into a reply.
+func recorded(response *delivery.Response, receipt string, outcome Outcome) reply {
+	return reply{
+		status:   response.Status,
+		header:   response.Header,
+		body:     response.Body,
+		omitted:  response.Omitted,
+		receipt:  receipt,
+		replayed: true,
+		outcome:  outcome,
+	}
+}

@@ -1,0 +1,169 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func number(t *testing.T, dsn, statement string) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close(context.Background())
+	var n int
+	err = conn.QueryRow(ctx, statement, pgx.QueryExecModeSimpleProtocol).Scan(&n)
+	return n, err
+}
+
+func TestEveryTestHasADatabaseOfItsOwn(t *testing.T) {
+	one, two := Postgres(t), Postgres(t)
+	if err := execOn(one, "CREATE TABLE here (n int)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := number(t, two, "SELECT count(*) FROM here"); err == nil {
+		t.Fatal("the second database has the first one's table")
+	}
+}
+
+func TestStoppedClusterKeepsItsDataAndAddress(t *testing.T) {
+	cluster := NewCluster(t, ClusterConfig{Fsync: true})
+	dsn := cluster.Database(t)
+	if err := execOn(dsn, "CREATE TABLE here AS SELECT 7 AS n"); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Stop()
+	if _, err := number(t, dsn, "SELECT n FROM here"); err == nil {
+		t.Fatal("a stopped server answers")
+	}
+	cluster.Start(t)
+	if n, err := number(t, dsn, "SELECT n FROM here"); err != nil || n != 7 {
+		t.Fatalf("after the restart: %d, %v", n, err)
+	}
+}
+
+func TestFrozenClusterIsSilentAndThawedAnswers(t *testing.T) {
+	cluster := NewCluster(t, ClusterConfig{})
+	dsn := cluster.DSN("postgres")
+	cluster.Freeze()
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	_, err := pgx.Connect(ctx, dsn)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a frozen server: %v", err)
+	}
+	cluster.Thaw()
+	if n, err := number(t, dsn, "SELECT 1"); err != nil || n != 1 {
+		t.Fatalf("a thawed server: %d, %v", n, err)
+	}
+}
+
+func TestPgBouncerServesTheDatabase(t *testing.T) {
+	dsn := Postgres(t)
+	if err := execOn(dsn, "CREATE TABLE here AS SELECT 9 AS n"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := number(t, PgBouncer(t, dsn), "SELECT n FROM here"); err != nil || n != 9 {
+		t.Fatalf("through PgBouncer: %d, %v", n, err)
+	}
+}
+
+func TestRedisStopsAndStarts(t *testing.T) {
+	server := NewRedis(t)
+	if err := server.ping(); err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	if err := server.ping(); err == nil {
+		t.Fatal("a stopped Redis answers")
+	}
+	server.Start(t)
+	server.Freeze()
+	if err := server.ping(); err == nil {
+		t.Fatal("a frozen Redis answers")
+	}
+	server.Thaw()
+	if err := server.ping(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTapCutsAfterTheServiceHasActed(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	heard := make(chan string, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		buffer := make([]byte, 5)
+		_, _ = io.ReadFull(conn, buffer)
+		heard <- string(buffer)
+		_, _ = conn.Write([]byte("a reply"))
+	}()
+	tap := NewTap(t, listener.Addr().String())
+	cut := tap.CutBeforeReply([]byte("reply"))
+	conn, err := net.Dial("tcp", tap.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("order")); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if len(answer) != 0 {
+		t.Fatalf("the client heard %q, %v", answer, err)
+	}
+	if got := <-heard; got != "order" {
+		t.Fatalf("the service heard %q", got)
+	}
+	<-cut
+}
+
+// A test process that panics takes its services with it.
+func TestServicesEndWithAPanickingProcess(t *testing.T) {
+	if os.Getenv("TESTENV_PANIC") != "" {
+		cluster := NewCluster(t, ClusterConfig{})
+		if err := os.WriteFile(os.Getenv("TESTENV_PANIC"), []byte(cluster.dir), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		go panic("on purpose")
+		select {}
+	}
+	note := t.TempDir() + "/dir"
+	cmd := exec.Command(os.Args[0], "-test.run=^TestServicesEndWithAPanickingProcess$")
+	cmd.Env = append(os.Environ(), "TESTENV_PANIC="+note)
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Fatalf("the process did not panic:\n%s", out)
+	}
+	dir, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		if _, err := os.Stat(string(dir)); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is still there", dir)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

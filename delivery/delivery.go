@@ -10,6 +10,7 @@ type Delivery struct {
 	Method   string      // as sent, case included
 	Target   string      // request target byte for byte: path and query
 	Host     string      // the request's Host
+	Peer     string      // the remote IP address, without its port
 	Header   http.Header // as received, without Host; names are in Go's canonical form, values are untouched
 	Body     []byte      // the bytes on the wire after transfer decoding; still content-encoded
 	Received time.Time   // when its header section was complete

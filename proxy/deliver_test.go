@@ -1,0 +1,264 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/proxy"
+	"github.com/webhook-sidecar/webhook-sidecar/upstream"
+	"github.com/webhook-sidecar/webhook-sidecar/verify"
+)
+
+func TestAttemptCarriesTheEvent(t *testing.T) {
+	e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { r.KeyScoped, r.KeyHeader = true, "X-Key" })
+	e.ledger.claim = func(r dedupe.Request) (dedupe.Decision, error) {
+		d := fresh(r)
+		d.Claim.Attempt, d.Claim.EventID = 3, "evt-of-the-receipt"
+		return d, nil
+	}
+	e.post(t, `{"a":1}`)
+	a := e.app.seen()[0]
+	if a.KeyHeader != "X-Key" || a.KeyValue != "acme/orders/evt-of-the-receipt" || a.Number != 3 || a.Scope != scope ||
+		a.EventType != "order.paid" || a.TraceParent != "00-trace" || a.Timeout > time.Second || a.Timeout <= 0 {
+		t.Errorf("attempt %+v", a)
+	}
+	if d := a.Delivery; string(d.Body) != `{"a":1}` || d.Target != hook || d.Method != "POST" || d.Peer != "127.0.0.1" {
+		t.Errorf("delivery %+v", d)
+	}
+}
+
+// A claim that took the whole lease leaves no time for an attempt: the application is not bothered, and the number of
+// the attempt is given back.
+func TestClaimThatCameTooLateIsNotSent(t *testing.T) {
+	e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { r.Policy.Lease = time.Millisecond })
+	answer, _ := e.post(t, "{}")
+	if answer.StatusCode != http.StatusGatewayTimeout || len(e.app.seen()) != 0 {
+		t.Errorf("status %d, %d attempts", answer.StatusCode, len(e.app.seen()))
+	}
+	if s := e.ledger.settled[0]; s.Counts || s.To != dedupe.Retryable {
+		t.Errorf("settled as %+v", s)
+	}
+}
+
+// The sender goes away while the application works: the result is recorded all the same.
+func TestSenderThatHangsUpChangesNothing(t *testing.T) {
+	e := newEdge(t, nil)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	settled := make(chan error, 1)
+	e.app.forward = func(context.Context, upstream.Attempt) delivery.Result {
+		close(arrived)
+		<-release
+		return answered(200, "done")
+	}
+	e.ledger.settle = func(ctx context.Context, s dedupe.Settlement) error {
+		settled <- ctx.Err()
+		return nil
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		request, _ := http.NewRequestWithContext(ctx, http.MethodPost, e.server.URL+hook, strings.NewReader("{}"))
+		if answer, err := e.server.Client().Do(request); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	<-arrived
+	hangUp()
+	<-gone
+	close(release)
+	if err := <-settled; err != nil {
+		t.Errorf("settled on a context that had ended: %v", err)
+	}
+	if r := e.watch.next(t); r.Outcome != proxy.OutcomeApplied {
+		t.Errorf("recorded as %s", r.Outcome)
+	}
+}
+
+func TestDuplicateWaitsForTheRunningAttempt(t *testing.T) {
+	e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { r.DuplicateWait = time.Minute })
+	var asked atomic.Int32
+	e.ledger.claim = func(dedupe.Request) (dedupe.Decision, error) {
+		if asked.Add(1) < 3 {
+			return dedupe.Decision{Kind: dedupe.InFlight, LeaseLeft: time.Minute}, nil
+		}
+		return dedupe.Decision{Kind: dedupe.Replay, Response: kept()}, nil
+	}
+	answer, body := e.post(t, "{}")
+	if answer.StatusCode != 201 || body != "kept" {
+		t.Errorf("status %d, body %q", answer.StatusCode, body)
+	}
+}
+
+func TestControlMessages(t *testing.T) {
+	e := newEdge(t, nil)
+	e.verifier.proof.Control = &verify.Control{Name: "challenge", Answer: &delivery.Response{
+		Status: 200, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte("token"),
+	}}
+	answer, body := e.post(t, "ping")
+	if answer.StatusCode != 200 || body != "token" || answer.Header.Get("Sidecar-Receipt") != "" {
+		t.Errorf("answered %d %q %v", answer.StatusCode, body, answer.Header)
+	}
+	e.verifier.proof.Control = &verify.Control{Name: "challenge"}
+	if _, body := e.post(t, "ping"); body != "passed "+hook+" ping" {
+		t.Errorf("passed on as %q", body)
+	}
+	if e.ledger.asked() != 0 {
+		t.Error("a control message was claimed")
+	}
+}
+
+func TestAnswersNeverCarryOurNamesFromTheApplication(t *testing.T) {
+	e := newEdge(t, nil)
+	e.app.forward = func(context.Context, upstream.Attempt) delivery.Result {
+		r := answered(200, "x")
+		r.Response.Header.Set("Sidecar-Receipt", "replayed")
+		r.Response.Header.Set("Sidecar-Other", "1")
+		r.Response.Header.Set("Idempotent-Replayed", "true")
+		return r
+	}
+	answer, _ := e.post(t, "{}")
+	if answer.Header.Get("Sidecar-Receipt") != "applied" || answer.Header.Get("Sidecar-Other") != "" || answer.Header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("headers %v", answer.Header)
+	}
+}
+
+func TestARemovedRouteStaysClosed(t *testing.T) {
+	e := newEdge(t, func(c *proxy.Config, _ *proxy.Route) { c.Guard = nil })
+	if err := e.Serve(nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // also after another reload
+		if answer, _ := e.post(t, "{}"); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("status %d, want 404", answer.StatusCode)
+		}
+		if err := e.Serve([]proxy.Route{{Scope: "a/b", Path: "/other"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, body := e.send(t, "GET", "/open", nil); !strings.HasPrefix(body, "passed") {
+		t.Errorf("an open path: %q", body)
+	}
+}
+
+func TestTwoRoutesOnOnePathAreRefused(t *testing.T) {
+	e := newEdge(t, nil)
+	if err := e.Serve([]proxy.Route{{Path: "/a"}, {Path: "/a"}}); err == nil {
+		t.Error("two routes on one path were taken")
+	}
+	if answer, _ := e.post(t, "{}"); answer.StatusCode != 200 {
+		t.Errorf("the set in force has changed: status %d", answer.StatusCode)
+	}
+}
+
+// raw sends bytes and returns the answer, without closing or ending what it sent.
+func raw(t *testing.T, e *edge, text string) *http.Response {
+	t.Helper()
+	conn, err := net.Dial("tcp", e.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	if half, ok := conn.(*net.TCPConn); ok && strings.HasSuffix(text, "CUT") {
+		half.CloseWrite()
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+func TestBodies(t *testing.T) {
+	limited := func(c *proxy.Config, r *proxy.Route) { r.MaxBody, c.BodyTimeout = 1000, 200*time.Millisecond }
+	head := "POST " + hook + " HTTP/1.1\r\nHost: x\r\n"
+	for name, c := range map[string]struct {
+		text   string
+		status int
+		code   string
+	}{
+		"announced too large, never sent": {head + "Content-Length: 1000000000\r\n\r\n", 413, "body_too_large"},
+		"chunked too large":               {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(600) + chunk(600), 413, "body_too_large"},
+		"chunked, exactly the limit":      {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(1000) + "0\r\n\r\n", 200, ""},
+		"exactly the limit":               {head + "Content-Length: 1000\r\n\r\n" + strings.Repeat("x", 1000), 200, ""},
+		"shorter than announced":          {head + "Content-Length: 10\r\n\r\n{}CUT", 400, "body_incomplete"},
+		"slower than the patience":        {head + "Content-Length: 10\r\n\r\n{}", 400, "body_incomplete"},
+		"broken chunk":                    {head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "body_incomplete"},
+		"chunks that never end":           {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(5), 400, "body_incomplete"},
+		"expecting 100, too large":        {head + "Expect: 100-continue\r\nContent-Length: 5000\r\n\r\n", 413, "body_too_large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEdge(t, limited)
+			answer := raw(t, e, c.text)
+			body, _ := io.ReadAll(answer.Body)
+			if answer.StatusCode != c.status || problemCode(answer, string(body)) != c.code {
+				t.Errorf("%d %s, want %d %s", answer.StatusCode, body, c.status, c.code)
+			}
+			if c.status != 200 && e.ledger.asked() > 0 {
+				t.Error("it was claimed")
+			}
+		})
+	}
+}
+
+func chunk(n int) string { return fmt.Sprintf("%x\r\n%s\r\n", n, strings.Repeat("x", n)) }
+
+// A sender that only reads when it has sent everything must find the answer, not a reset.
+func TestRefusalReachesASenderThatIsStillSending(t *testing.T) {
+	e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { r.MaxBody = 1000 })
+	const size = 24 << 20
+	answer := raw(t, e, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", hook, size, strings.Repeat("x", size)))
+	if answer.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d", answer.StatusCode)
+	}
+}
+
+func TestUnsignedDeliveryIsAnsweredBeforeItsBody(t *testing.T) {
+	e := newEdge(t, nil)
+	e.verifier.presented = false
+	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
+		answer := raw(t, e, "POST "+hook+" HTTP/1.1\r\nHost: x\r\n"+expect+"Content-Length: 100\r\n\r\n")
+		if answer.StatusCode != http.StatusUnauthorized {
+			t.Errorf("status %d, want 401 as the first answer", answer.StatusCode)
+		}
+	}
+}
+
+func TestBudgetIsSharedFairly(t *testing.T) {
+	const total = 400
+	held, release := make(chan struct{}), make(chan struct{})
+	e := newEdge(t, func(c *proxy.Config, _ *proxy.Route) { c.Budget = total })
+	e.app.forward = func(context.Context, upstream.Attempt) delivery.Result {
+		held <- struct{}{}
+		<-release
+		return answered(200, "")
+	}
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		e.post(t, strings.Repeat("x", 60))
+	}()
+	<-held
+	answer, body := e.post(t, strings.Repeat("x", 60)) // over a quarter together
+	want{status: 503, code: "overloaded", retry: true, outcome: proxy.OutcomeUnavailable}.check(t, answer, body, e.watch.next(t))
+	close(release)
+	<-first
+	go func() { <-held }()
+	if answer, _ := e.post(t, strings.Repeat("x", 60)); answer.StatusCode != 200 {
+		t.Errorf("after the release: status %d", answer.StatusCode)
+	}
+}

@@ -19,7 +19,10 @@ type Config struct {
 	UnsignedID  UnsignedID
 	Handshake   Handshake
 	Fingerprint Fingerprint
-	Fetch       *http.Client // for schemes that fetch the sender's certificate; nil: http.DefaultTransport with limits
+	// SignatureOnly asks for verdicts on signatures only, as sidecar verify gives them: an event ID, require and public_url
+	// may be missing. Never set it for a route.
+	SignatureOnly bool
+	Fetch         *http.Client // for schemes that fetch the sender's certificate; nil: http.DefaultTransport with limits
 }
 
 // Credential is one key of an integration.

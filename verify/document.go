@@ -1,0 +1,123 @@
+package verify
+
+import (
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// status is how the search for one part of an event ended.
+type status uint8
+
+const (
+	present status = iota
+	missing
+	malformed
+	unreadable // the body is not what the source needs: no JSON, no form, or not decodable
+)
+
+// document is the body of one delivery as it is read for its parts, once and only when needed. It is not safe for
+// concurrent use.
+type document struct {
+	delivery *delivery.Delivery
+	tree     *pointerTree
+	read     bool
+	ok       bool
+	plain    []byte      // the body without its Content-Encoding
+	scanned  bool        // plain was scanned
+	json     bool        // and is one JSON document
+	found    []jsonValue // values of the tree's pointers
+}
+
+// text is the body without its Content-Encoding.
+func (d *document) text() ([]byte, bool) {
+	if !d.read {
+		d.plain, d.ok = decodeContent(d.delivery.Header, d.delivery.Body)
+		d.read = true
+	}
+	return d.plain, d.ok
+}
+
+// values are the values of the tree's pointers; false where the body is not one JSON document.
+func (d *document) values() ([]jsonValue, bool) {
+	if d.scanned {
+		return d.found, d.json
+	}
+	d.scanned = true
+	plain, ok := d.text()
+	if !ok {
+		return nil, false
+	}
+	found, err := d.tree.scan(plain)
+	d.found, d.json = found, err == nil
+	return d.found, d.json
+}
+
+// scalar is the text of a string or the literal of a number.
+func (d *document) scalar(slot int) (string, status) {
+	values, ok := d.values()
+	if !ok {
+		if declaresForm(d.delivery.Header) {
+			return "", missing
+		}
+		return "", unreadable
+	}
+	return values[slot].scalar()
+}
+
+func (v jsonValue) scalar() (string, status) {
+	switch {
+	case v.repeated:
+		return "", malformed
+	case v.kind == absent || v.kind == null:
+		return "", missing
+	case v.kind == number:
+		return string(v.raw), present
+	case v.kind == text:
+		decoded, err := decodeText(v.raw)
+		if err != nil {
+			return "", malformed
+		}
+		return decoded, present
+	}
+	return "", malformed
+}
+
+// pointer is the text of a string at a pointer that the tree holds; false where there is none.
+func (d *document) pointer(pointer string) (string, bool) {
+	slot, known := d.tree.known[pointer]
+	values, ok := d.values()
+	if !known || !ok || values[slot].kind != text {
+		return "", false
+	}
+	found, state := values[slot].scalar()
+	return found, state == present
+}
+
+// value is what stands at a pointer that the tree holds.
+func (d *document) value(pointer string) jsonValue {
+	slot, known := d.tree.known[pointer]
+	values, ok := d.values()
+	if !known || !ok || values[slot].repeated {
+		return jsonValue{}
+	}
+	return values[slot]
+}
+
+func (d *document) field(name string) (string, status) {
+	if declaresJSON(d.delivery.Header) {
+		return "", missing
+	}
+	plain, ok := d.text()
+	if !ok {
+		return "", unreadable
+	}
+	value, found, repeated, broken := formField(plain, name)
+	switch {
+	case repeated || found && broken:
+		return "", malformed
+	case !found && broken:
+		return "", unreadable
+	case !found || value == "":
+		return "", missing
+	}
+	return value, present
+}

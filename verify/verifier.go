@@ -1,0 +1,183 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// Verifier authenticates the deliveries of one integration. It is immutable and safe for concurrent use.
+type Verifier struct {
+	scope     delivery.Scope
+	preset    Preset
+	scheme    scheme
+	keys      ring
+	event     event
+	require   []requirement
+	tree      *pointerTree
+	handshake Handshake
+}
+
+// New checks a configuration and prepares its keys. All faults are joined; each names its field ("hmac.signed: …") and
+// none holds a secret.
+func New(cfg Config) (*Verifier, error) {
+	preset, found := LookupPreset(cfg.Provider)
+	if !found {
+		return nil, fmt.Errorf("provider: %q is unknown", cfg.Provider)
+	}
+	cfg = preset.complete(cfg)
+	made, schemeErr := preset.build(cfg)
+	if schemeErr != nil {
+		return nil, errors.Join(schemeErr, cfg.check(preset))
+	}
+	v := &Verifier{scope: cfg.Scope, preset: preset, scheme: made, tree: &pointerTree{}, handshake: cfg.Handshake}
+	var ringErr, eventErr, requireErr, controlErr error
+	v.keys, ringErr = newRing(cfg.Credentials, made)
+	v.event, eventErr = newEvent(cfg, preset, made, v.tree)
+	v.require, requireErr = newRequirements(cfg, preset, made, v.tree)
+	_, controlErr = slots(preset.reads, v.tree)
+	if err := errors.Join(cfg.check(preset), ringErr, eventErr, requireErr, controlErr); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Live tells whether any credential verifies at a time.
+func (v *Verifier) Live(now time.Time) bool {
+	for range v.keys.live(now) {
+		return true
+	}
+	return false
+}
+
+// Presented tells whether the headers hold what the sender's signature needs, so that reading the body may be worth it;
+// true where the signature is in the body. It also lets through what may be a control message without a signature, which
+// has no body; PresentedIn is exact about those.
+func (v *Verifier) Presented(h http.Header) bool {
+	return v.scheme.presented(h) || v.awaitsControl() && bodiless(h)
+}
+
+// PresentedIn is Presented for a request of which method and target are known too.
+func (v *Verifier) PresentedIn(method, target string, h http.Header) bool {
+	if v.scheme.presented(h) {
+		return true
+	}
+	return v.awaitsControl() && v.unsignedControl(&delivery.Delivery{Method: method, Target: target, Header: h}, time.Time{}) != nil
+}
+
+// Authenticate tells who sent a delivery and which event it carries. The error is a *Rejection; where its Event is set,
+// the signature verified and the Proof still holds Scope and CredentialID.
+func (v *Verifier) Authenticate(d *delivery.Delivery, now time.Time) (Proof, error) {
+	if v.awaitsControl() && !v.scheme.presented(d.Header) {
+		if control := v.unsignedControl(d, now); control != nil {
+			return Proof{Scope: v.scope, Control: control}, nil
+		}
+	}
+	doc := &document{delivery: d, tree: v.tree}
+	found, rejection := v.authenticate(doc, now)
+	if rejection != nil {
+		return Proof{}, rejection
+	}
+	proof := Proof{
+		Scope:        v.scope,
+		CredentialID: found.by.ID,
+		Retiring:     found.by.Status == Retiring,
+		SignedAt:     found.at,
+	}
+	if control := v.signedControl(doc, now, found); control != nil {
+		proof.Control = control
+		return proof, nil
+	}
+	if rejection := v.identify(&proof, doc, found); rejection != nil {
+		return Proof{Scope: proof.Scope, CredentialID: proof.CredentialID}, rejection
+	}
+	return proof, nil
+}
+
+// authenticate checks everything that a stranger could get wrong.
+func (v *Verifier) authenticate(doc *document, now time.Time) (evidence, *Rejection) {
+	found, rejection := v.scheme.verify(doc.delivery, now, v.keys)
+	if rejection != nil {
+		return found, rejection
+	}
+	for _, must := range v.require {
+		if !must.met(doc) {
+			return found, reject(RequirementUnmet)
+		}
+	}
+	return found, nil
+}
+
+// identify reads the event.
+func (v *Verifier) identify(p *Proof, doc *document, found evidence) *Rejection {
+	kind, rejection := v.event.kind(doc, found)
+	if rejection != nil {
+		return rejection
+	}
+	if p.EventID, p.IDSigned, rejection = v.id(doc, found); rejection != nil {
+		return rejection
+	}
+	if p.Fingerprint, rejection = v.event.fingerprint.sum(doc); rejection != nil {
+		return rejection
+	}
+	p.EventType = kind
+	p.Object = v.event.reference(doc)
+	if !p.IDSigned {
+		p.Binding = v.event.binding(doc, found, kind)
+	}
+	return nil
+}
+
+// id is the event's ID. What the operator configured comes before the preset's own way to derive one.
+func (v *Verifier) id(doc *document, found evidence) (delivery.EventID, bool, *Rejection) {
+	if v.preset.identify == nil || len(v.event.ids) > 0 {
+		return v.event.id(doc, found)
+	}
+	id, rejection := v.preset.identify(doc)
+	return id, rejection == nil, rejection
+}
+
+// Credentials tells what may be shown of the credentials, in the order of the configuration.
+func (v *Verifier) Credentials() []CredentialInfo {
+	out := make([]CredentialInfo, 0, len(v.keys))
+	for _, c := range v.keys {
+		out = append(out, c.info())
+	}
+	return out
+}
+
+// Sign gives the header fields that make a delivery genuine, by the first active credential, for schemes with a shared
+// secret. An event ID that belongs in a header is taken from the delivery's or made up.
+func (v *Verifier) Sign(d *delivery.Delivery, now time.Time) (http.Header, error) {
+	signs, ok := v.scheme.(signer)
+	if !ok {
+		return nil, fmt.Errorf("%s: only the sender can sign, as there is no shared secret", v.preset.Name)
+	}
+	by := v.signing(now)
+	if by == nil {
+		return nil, errors.New("no active credential")
+	}
+	out, err := signs.sign(d, now, by)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range v.event.ids {
+		if id.header != "" && len(out[id.header]) == 0 {
+			out.Set(id.header, firstOr(d.Header, id.header, inventID))
+			break
+		}
+	}
+	return out, nil
+}
+
+func (v *Verifier) signing(now time.Time) *credential {
+	for c := range v.keys.live(now) {
+		if c.Status == Active {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package dedupe
+
+import (
+	"context"
+	"crypto/sha256"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// Receipt implements Desk.
+func (k *Keeper) Receipt(ctx context.Context, scope delivery.Scope, id delivery.EventID) (Receipt, error) {
+	key := Key{Scope: scope, EventID: id}
+	row, err := k.read(ctx, key)
+	if err != nil {
+		return Receipt{}, err
+	}
+	receipt := row.receipt()
+	receipt.Evidence, err = k.store.Evidence(ctx, key)
+	return receipt, err
+}
+
+// Find implements Desk.
+func (k *Keeper) Find(ctx context.Context, reference string) ([]Receipt, error) {
+	rows, err := k.store.Find(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	receipts := receiptsOf(rows)
+	for i, row := range rows {
+		if receipts[i].Evidence, err = k.store.Evidence(ctx, row.Key); err != nil {
+			return nil, err
+		}
+	}
+	return receipts, nil
+}
+
+// List implements Desk.
+func (k *Keeper) List(ctx context.Context, f Filter) ([]Receipt, error) {
+	rows, err := k.store.List(ctx, f)
+	return receiptsOf(rows), err
+}
+
+// Attention implements Desk.
+func (k *Keeper) Attention(ctx context.Context) ([]Attention, error) {
+	return k.store.Attention(ctx)
+}
+
+func receiptsOf(rows []Row) []Receipt {
+	receipts := make([]Receipt, len(rows))
+	for i := range rows {
+		receipts[i] = rows[i].receipt()
+	}
+	return receipts
+}
+
+// receipt is the row as people see it.
+func (row *Row) receipt() Receipt {
+	return Receipt{
+		Scope: row.Scope, EventID: row.EventID, Reference: delivery.Reference(row.Scope, row.EventID),
+		State: row.State, Reason: row.Reason, Attempts: row.Attempt,
+		CredentialID: row.CredentialID, EventType: row.EventType, Object: row.Object, Trace: row.Trace,
+		Bound: row.Binding != [sha256.Size]byte{}, Fingerprint: row.Fingerprint,
+		Created: row.Created, Changed: row.Changed, LeaseUntil: row.LeaseUntil, NextAttempt: row.NextAttempt,
+		Expires: row.Expires, Status: row.Status, Response: row.Response, HasJob: row.HasJob,
+	}
+}

@@ -1,0 +1,23 @@
+package dedupe
+
+import "time"
+
+// usedUp names the limit that attempts and age have reached, or NoReason.
+func (l Limit) usedUp(attempts int, age time.Duration) Reason {
+	switch {
+	case l.MaxAttempts > 0 && attempts >= l.MaxAttempts:
+		return MaxAttempts
+	case l.MaxAge > 0 && age >= l.MaxAge:
+		return MaxAge
+	}
+	return NoReason
+}
+
+// onExpiry is what becomes of an attempt of a delivery whose owner never reports. Its request died with its owner, so
+// there is nothing to queue.
+func (p Policy) onExpiry(attempt int) State {
+	if p.InDoubt == Quarantine || p.Limit.MaxAttempts > 0 && attempt >= p.Limit.MaxAttempts {
+		return Dead
+	}
+	return Retryable
+}

@@ -1,0 +1,26 @@
+package dedupe
+
+import (
+	"context"
+	"fmt"
+)
+
+// Look implements Ledger. It reads by the ID alone: give it the receipt's own one, which the lost claim has. It judges
+// leases by the time of the last change, the latest that the store's clock has surely reached.
+func (k *Keeper) Look(ctx context.Context, r Request) (Decision, error) {
+	row, err := k.read(ctx, Key{Scope: r.Scope, EventID: r.EventID})
+	for try := 0; err != nil && err != ErrNotFound; try++ {
+		if try+1 >= maxTries || !again(ctx, err, try) {
+			return Decision{}, fmt.Errorf("look: %w", err)
+		}
+		row, err = k.read(ctx, Key{Scope: r.Scope, EventID: r.EventID})
+	}
+	if err != nil {
+		return Decision{}, err
+	}
+	decision := decide(&r, Token{}, Found{Row: row, Now: row.Changed}).decision
+	if decision.Kind == Fresh {
+		decision.Kind, decision.Claim = InFlight, Claim{}
+	}
+	return decision, nil
+}

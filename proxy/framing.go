@@ -1,0 +1,257 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"strconv"
+)
+
+// errFraming ends a connection on which a request says in two ways how long it is. net/http would believe one of them and
+// keep the connection; a balancer in front may believe the other, and what one of them takes for a body is a request of
+// the other's: a way round every check.
+var errFraming = errors.New("a request has both Content-Length and Transfer-Encoding")
+
+// maxHead is how much of a header section is held while it is incomplete. A longer one is net/http's to refuse.
+const maxHead = 1 << 20
+
+// StrictListener refuses requests with both Content-Length and Transfer-Encoding before net/http reads them. It follows
+// the messages on each HTTP/1.1 connection and changes none of their bytes.
+func StrictListener(inner net.Listener) net.Listener { return strictListener{inner} }
+
+type strictListener struct{ net.Listener }
+
+func (l strictListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &strictConn{Conn: conn}, nil
+}
+
+type strictConn struct {
+	net.Conn
+	framing framing
+	refused bool
+}
+
+// noRequest is given to net/http in the place of what is refused: it is malformed in the middle of any header section, so
+// that the answer is 400 and the connection ends. An error would end it without an answer.
+const noRequest = "\x00\r\n\r\n\r\n"
+
+func (c *strictConn) Read(p []byte) (int, error) {
+	if c.refused {
+		return 0, errFraming
+	}
+	n, err := c.Conn.Read(p)
+	if n == 0 || c.framing.follow(p[:n]) {
+		return n, err
+	}
+	c.refused = true
+	if len(p) < len(noRequest) {
+		return 0, errFraming
+	}
+	return copy(p, noRequest), nil
+}
+
+// CloseWrite lets net/http end a connection without cutting off the answer.
+func (c *strictConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// framing follows the requests on one connection: which bytes are header sections, and which are bodies.
+type framing struct {
+	expect expectation
+	head   []byte // of an incomplete header section or line
+	skip   int64  // bytes of a body or chunk still to come
+}
+
+type expectation uint8
+
+const (
+	inHead      expectation = iota
+	inBody                  // skip bytes, then a header section
+	inChunkLine             // a chunk's size
+	inChunk                 // skip bytes and a line end, then a chunk line
+	inTrailer               // lines until an empty one, then a header section
+	opaque                  // no longer HTTP/1.1, or malformed: net/http's own business
+)
+
+// follow takes in the next bytes; false when they complete a header section with two lengths.
+func (f *framing) follow(p []byte) bool {
+	for len(p) > 0 {
+		switch f.expect {
+		case opaque:
+			return true
+		case inBody, inChunk:
+			p = f.skipped(p)
+		case inHead:
+			var ok bool
+			if p, ok = f.headed(p); !ok {
+				return false
+			}
+		default:
+			p = f.lined(p)
+		}
+	}
+	return true
+}
+
+func (f *framing) skipped(p []byte) []byte {
+	n := min(int64(len(p)), f.skip)
+	if f.skip -= n; f.skip == 0 {
+		if f.expect == inChunk {
+			f.expect = inChunkLine
+		} else {
+			f.expect = inHead
+		}
+	}
+	return p[n:]
+}
+
+// headed collects a header section and learns from it what follows.
+func (f *framing) headed(p []byte) (rest []byte, ok bool) {
+	head, rest, complete := f.collect(p, headEnd)
+	if !complete {
+		return nil, true
+	}
+	if len(bytes.TrimLeft(head, "\r\n")) == 0 {
+		f.head = f.head[:0]
+		return rest, true // empty lines before a request
+	}
+	length, chunked, both := lengths(head)
+	f.head = f.head[:0]
+	switch {
+	case both:
+		return nil, false
+	case chunked:
+		f.expect = inChunkLine
+	case length > 0:
+		f.expect, f.skip = inBody, length
+	case length < 0:
+		f.expect = opaque
+	}
+	return rest, true
+}
+
+// collect adds p to what is held until find sees an end in it.
+func (f *framing) collect(p []byte, find func([]byte) int) (whole, rest []byte, complete bool) {
+	if len(f.head) == 0 {
+		if end := find(p); end >= 0 {
+			return p[:end], p[end:], true
+		}
+	}
+	held := len(f.head)
+	f.head = append(f.head, p...)
+	if end := find(f.head); end >= 0 {
+		return f.head[:end], p[end-held:], true
+	}
+	if len(f.head) > maxHead {
+		f.expect, f.head = opaque, nil
+	}
+	return nil, nil, false
+}
+
+// lined takes a chunk's size line or a trailer line.
+func (f *framing) lined(p []byte) []byte {
+	line, rest, complete := f.collect(p, lineEnd)
+	if !complete {
+		return nil
+	}
+	text := bytes.TrimRight(line, "\r\n")
+	if f.expect == inTrailer {
+		if len(text) == 0 {
+			f.expect = inHead
+		}
+	} else {
+		f.chunk(text)
+	}
+	f.head = f.head[:0]
+	return rest
+}
+
+// chunk learns a chunk's size. Its data is followed by a line end, which is skipped along with it.
+func (f *framing) chunk(line []byte) {
+	if len(line) == 0 {
+		return // the line end of a chunk's data
+	}
+	digits, _, _ := bytes.Cut(line, []byte(";"))
+	size, err := strconv.ParseInt(string(bytes.TrimSpace(digits)), 16, 62)
+	switch {
+	case err != nil || size < 0:
+		f.expect = opaque
+	case size == 0:
+		f.expect = inTrailer
+	default:
+		f.expect, f.skip = inChunk, size
+	}
+}
+
+// headEnd is the position behind the empty line that ends a header section; -1 when there is none. Like net/http it
+// takes a bare line feed for a line end.
+func headEnd(p []byte) int {
+	for at := 0; ; {
+		next := bytes.IndexByte(p[at:], '\n')
+		if next < 0 {
+			return -1
+		}
+		at += next + 1
+		switch {
+		case at < len(p) && p[at] == '\n':
+			return at + 1
+		case at+1 < len(p) && p[at] == '\r' && p[at+1] == '\n':
+			return at + 2
+		}
+	}
+}
+
+// lineEnd is the position behind the first line end; -1 when there is none.
+func lineEnd(p []byte) int {
+	end := bytes.IndexByte(p, '\n')
+	if end < 0 {
+		return -1
+	}
+	return end + 1
+}
+
+// lengths reads how long a request's body is. A negative length means that the connection is not to be followed any
+// further: it is upgraded, speaks HTTP/2, or is malformed.
+func lengths(head []byte) (length int64, chunked, both bool) {
+	var sized bool
+	for number := 0; len(head) > 0; number++ {
+		var line []byte
+		line, head, _ = bytes.Cut(head, []byte("\n"))
+		if number == 0 {
+			if bytes.HasPrefix(line, []byte("PRI * ")) {
+				return -1, false, false
+			}
+			continue
+		}
+		name, value, found := bytes.Cut(line, []byte(":"))
+		if !found {
+			continue
+		}
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			sized = true
+			length = contentLength(value, length)
+		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+			chunked = true
+		case bytes.EqualFold(name, []byte("Upgrade")):
+			length = -1
+		}
+	}
+	return length, chunked, sized && chunked
+}
+
+// contentLength keeps a decision to stop following.
+func contentLength(value []byte, before int64) int64 {
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 63)
+	if err != nil || before < 0 {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,128 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// followed tells whether a stream passes, fed in pieces of n bytes.
+func followed(stream string, n int) bool {
+	var f framing
+	for len(stream) > 0 {
+		piece := stream[:min(n, len(stream))]
+		if !f.follow([]byte(piece)) {
+			return false
+		}
+		stream = stream[len(piece):]
+	}
+	return true
+}
+
+const (
+	plainRequest   = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	sizedRequest   = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+	chunkedRequest = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX-T: 1\r\n\r\n"
+	doubleRequest  = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+)
+
+func TestFramingFindsTwoLengthsWhereverTheyStand(t *testing.T) {
+	for name, c := range map[string]struct {
+		stream string
+		passes bool
+	}{
+		"plain requests":            {plainRequest + plainRequest + sizedRequest + chunkedRequest + plainRequest, true},
+		"two lengths":               {doubleRequest, false},
+		"behind a plain request":    {plainRequest + doubleRequest, false},
+		"behind a body":             {sizedRequest + doubleRequest, false},
+		"behind chunks":             {chunkedRequest + doubleRequest, false},
+		"behind empty lines":        {"\r\n\r\n" + doubleRequest, false},
+		"behind an empty line":      {"\r\n" + doubleRequest, false},
+		"other order, other case":   {strings.NewReplacer("Content-Length", "cONTENT-lENGTH", "Transfer-Encoding", "TRANSFER-ENCODING").Replace(doubleRequest), false},
+		"bare line feeds":           {strings.ReplaceAll(doubleRequest, "\r\n", "\n"), false},
+		"only looks like it":        {"POST / HTTP/1.1\r\nContent-Length: 66\r\nX-Transfer-Encoding: chunked\r\n\r\n" + doubleRequest[:66], true},
+		"inside a body":             {fmt.Sprintf("POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(doubleRequest), doubleRequest) + plainRequest, true},
+		"after an upgrade, no HTTP": {"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n" + doubleRequest, true},
+		"HTTP/2":                    {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + doubleRequest, true},
+	} {
+		for _, pieces := range []int{1, 2, 7, 1 << 20} {
+			if got := followed(c.stream, pieces); got != c.passes {
+				t.Errorf("%s in pieces of %d: passes %v, want %v", name, pieces, got, c.passes)
+			}
+		}
+	}
+}
+
+func TestFramingHoldsLittle(t *testing.T) {
+	var f framing
+	for range 3000 {
+		f.follow(bytes.Repeat([]byte("x"), 1<<10))
+	}
+	if len(f.head) > maxHead+1<<10 {
+		t.Errorf("%d bytes are held of a header section without an end", len(f.head))
+	}
+}
+
+// A request with two lengths gets 400, its connection ends, and no handler sees it or what follows.
+func TestStrictListener(t *testing.T) {
+	var handled []string
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		handled = append(handled, r.URL.Path)
+	}))
+	server.Listener = StrictListener(server.Listener)
+	server.Start()
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	reader := bufio.NewReader(conn)
+	for _, want := range []int{200, 200, 400} {
+		request := map[int]string{200: sizedRequest, 400: doubleRequest + "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"}[want]
+		io.WriteString(conn, request)
+		answer, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, answer.Body)
+		if answer.StatusCode != want {
+			t.Errorf("status %d, want %d", answer.StatusCode, want)
+		}
+	}
+	if rest, _ := io.ReadAll(reader); len(rest) > 0 {
+		t.Errorf("the connection went on: %q", rest)
+	}
+	if fmt.Sprint(handled) != "[/ /]" {
+		t.Errorf("handled %v", handled)
+	}
+}
+
+// The pieces in which a stream arrives never matter, and what net/http reads as requests with two lengths is refused.
+func FuzzFraming(f *testing.F) {
+	for _, seed := range []string{plainRequest, sizedRequest, chunkedRequest, doubleRequest, sizedRequest + doubleRequest} {
+		f.Add(seed, uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, stream string, pieces uint8) {
+		whole := followed(stream, len(stream)+1)
+		if got := followed(stream, int(pieces)+1); got != whole {
+			t.Errorf("in pieces: %v, whole: %v", got, whole)
+		}
+	})
+}
+
+func BenchmarkFraming(b *testing.B) {
+	stream := []byte(sizedRequest)
+	var f framing
+	b.ReportAllocs()
+	for b.Loop() {
+		f.follow(stream)
+	}
+}

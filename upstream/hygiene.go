@@ -1,0 +1,73 @@
+package upstream
+
+import (
+	"net/http"
+	"strings"
+)
+
+// sameFolded tells whether an application that folds case and takes "_" for "-" confuses two header names. folded is
+// in lower case with dashes.
+func sameFolded(name, folded string) bool {
+	return len(name) == len(folded) && hasFoldedPrefix(name, folded)
+}
+
+func hasFoldedPrefix(name, folded string) bool {
+	if len(name) < len(folded) {
+		return false
+	}
+	for i := range len(folded) {
+		if foldByte(name[i]) != folded[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func foldByte(c byte) byte {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	case c == '_':
+		return '-'
+	}
+	return c
+}
+
+func foldName(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
+}
+
+// hopByHop tells whether a field, named in canonical form, belongs to one connection only.
+func hopByHop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings":
+		return true
+	}
+	return strings.HasPrefix(name, "Proxy-")
+}
+
+// connectionNamed returns the fields, in canonical form, that Connection declares to belong to this connection.
+func connectionNamed(header http.Header) []string {
+	var named []string
+	for _, value := range header["Connection"] {
+		for token := range strings.SplitSeq(value, ",") {
+			if token = strings.Trim(token, " \t"); token != "" {
+				named = append(named, http.CanonicalHeaderKey(token))
+			}
+		}
+	}
+	return named
+}
+
+// ours tells whether only the sidecar may say this to the application, on any path.
+func ours(name string) bool { return hasFoldedPrefix(name, "sidecar-") }
+
+// reroutes tells whether some frameworks take a field's value for the request's target.
+func reroutes(name string) bool {
+	return hasFoldedPrefix(name, "x-") && (sameFolded(name, "x-original-url") || sameFolded(name, "x-rewrite-url"))
+}
+
+// tracing tells whether a field carries a trace context, which is ours on guarded routes.
+func tracing(name string) bool {
+	return sameFolded(name, "traceparent") || sameFolded(name, "tracestate") || sameFolded(name, "baggage")
+}

@@ -1,0 +1,93 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+)
+
+// attentionEvery is how often the ledger is asked what is open in it. Scrapes read what was answered last: a page that
+// many scrape must not become load on the database.
+const attentionEvery = 15 * time.Second
+
+// Open is the part of a ledger that tells what is not finished; see dedupe.Desk.
+type Open interface {
+	Attention(ctx context.Context) ([]dedupe.Attention, error)
+}
+
+// Attention shows what the ledger has open as gauges: how many receipts are in a state that needs attention, and how old
+// the oldest is. While the ledger cannot be reached the gauges are absent, not stale.
+type Attention struct {
+	ledger Open
+	scopes scopeLabels
+	last   atomic.Pointer[[]dedupe.Attention]
+}
+
+// NewAttention registers the gauges; Run keeps them up to date.
+func NewAttention(meter metric.Meter, ledger Open) (*Attention, error) {
+	a := &Attention{ledger: ledger}
+	count, err := meter.Int64ObservableGauge("webhook.receipts.open",
+		metric.WithDescription("Receipts that are not finished, by integration and state"))
+	oldest, err2 := meter.Float64ObservableGauge("webhook.receipts.oldest_age", metric.WithUnit("s"),
+		metric.WithDescription("Since the last change of the oldest receipt, by integration and state"))
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		a.observe(o, count, oldest)
+		return nil
+	}, count, oldest)
+	return a, err
+}
+
+// Run asks until ctx ends.
+func (a *Attention) Run(ctx context.Context) error {
+	ticker := time.NewTicker(attentionEvery)
+	defer ticker.Stop()
+	for {
+		a.ask(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (a *Attention) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, attentionEvery)
+	defer cancel()
+	open, err := a.ledger.Attention(ctx)
+	if err != nil {
+		a.last.Store(nil)
+		return
+	}
+	a.last.Store(&open)
+}
+
+// observe adds up what shares a label: a gauge may be observed once per label set.
+func (a *Attention) observe(o metric.Observer, count metric.Int64Observable, oldest metric.Float64Observable) {
+	open := a.last.Load()
+	if open == nil {
+		return
+	}
+	merged := map[series]dedupe.Attention{}
+	for _, entry := range *open {
+		key := series{a.scopes.label(entry.Scope), entry.State.String()}
+		sum := merged[key]
+		sum.Count += entry.Count
+		sum.Oldest = max(sum.Oldest, entry.Oldest)
+		merged[key] = sum
+	}
+	for key, sum := range merged {
+		labels := metric.WithAttributes(attribute.String("integration", key.first), attribute.String("state", key.second))
+		o.ObserveInt64(count, sum.Count, labels)
+		o.ObserveFloat64(oldest, sum.Oldest.Seconds(), labels)
+	}
+}

@@ -1,0 +1,238 @@
+package rediscache
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// Cache is a dedupe.Ledger that knows some answers by itself. Its contract is the ledger's, except that a reopened event
+// may be answered from memory for 30 s. Safe for concurrent use.
+type Cache struct {
+	ledger    dedupe.Ledger
+	namespace string
+	ttl       time.Duration
+	maxValue  int
+	memory    *memory
+	pending   *pending
+	shared    *shared // nil: no Redis
+	observer  Observer
+	now       func() time.Time
+	counts    counts
+}
+
+// New makes a cache before a ledger. It does not connect: Redis is first asked by Run, and is not used without. It fails
+// only where the configuration is wrong; the error does not carry any part of the URL.
+func New(config Config) (*Cache, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	c := &Cache{
+		ledger: config.Ledger, namespace: config.Namespace, ttl: config.TTL, maxValue: config.MaxValue,
+		memory: newMemory(config.Entries, config.Bytes, config.Now()), pending: newPending(),
+		observer: config.Observer, now: config.Now,
+	}
+	if config.URL != "" {
+		a, err := parseAddress(config.URL)
+		if err != nil {
+			return nil, err
+		}
+		c.shared = newShared(&config, a, &c.counts)
+	}
+	return c, nil
+}
+
+// Run keeps the connection to Redis until ctx ends, and returns nil. To be called once.
+func (c *Cache) Run(ctx context.Context) error {
+	if c.shared == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return c.shared.run(ctx)
+}
+
+// Close releases the connections to Redis. The cache goes on without it.
+func (c *Cache) Close() error {
+	if c.shared == nil {
+		return nil
+	}
+	return c.shared.close()
+}
+
+// Claim answers from memory or Redis, and otherwise asks the ledger. Where the ledger fails, a fact from Redis that is
+// too old to be trusted is better than nothing.
+func (c *Cache) Claim(ctx context.Context, r dedupe.Request) (dedupe.Decision, error) {
+	return c.ask(ctx, &r, c.ledger.Claim)
+}
+
+// Look is like Claim, and changes nothing.
+func (c *Cache) Look(ctx context.Context, r dedupe.Request) (dedupe.Decision, error) {
+	return c.ask(ctx, &r, c.ledger.Look)
+}
+
+type askFunc func(context.Context, dedupe.Request) (dedupe.Decision, error)
+
+func (c *Cache) ask(ctx context.Context, r *dedupe.Request, ledger askFunc) (dedupe.Decision, error) {
+	known := c.recall(ctx, r)
+	if known.tier == Local || known.tier == Shared {
+		c.observe(ctx, known)
+		return known.decision, nil
+	}
+	asked := c.now()
+	d, err := ledger(ctx, *r)
+	if err != nil && known.tier == Stale && !errors.Is(err, dedupe.ErrNotFound) {
+		c.observe(ctx, known)
+		return known.decision, nil
+	}
+	known.tier = Ledger
+	c.observe(ctx, known)
+	if err == nil {
+		c.learn(r, &d, asked)
+	}
+	return d, err
+}
+
+// recollection is what is known before the ledger is asked.
+type recollection struct {
+	decision dedupe.Decision
+	tier     Tier          // 0: nothing is known
+	redis    time.Duration // what Redis cost
+}
+
+func (c *Cache) recall(ctx context.Context, r *dedupe.Request) recollection {
+	now := c.now()
+	if payload, found := c.memory.get(keyOf(r), now); found {
+		if f, what := decode(payload, r.Scope, r.EventID); what == ours {
+			d, sure := f.decide(r, now)
+			if !sure {
+				return recollection{}
+			}
+			return recollection{decision: d, tier: Local}
+		}
+	}
+	if c.shared == nil || !c.shared.breaker.closed.Load() {
+		return recollection{}
+	}
+	return c.recallShared(ctx, r, now)
+}
+
+// recallShared asks Redis. What it confirms is as fresh as the time when it was asked.
+func (c *Cache) recallShared(ctx context.Context, r *dedupe.Request, asked time.Time) recollection {
+	key := c.key(r.Scope, r.EventID)
+	began := time.Now()
+	value := c.shared.get(ctx, key)
+	known := recollection{redis: time.Since(began)}
+	if value == nil {
+		return known
+	}
+	f, what := c.open(key, value, r)
+	if what != ours {
+		return known
+	}
+	d, sure := f.decide(r, asked)
+	switch {
+	case !sure:
+	case f.trusted(asked):
+		known.decision, known.tier = d, Shared
+		c.memory.put(keyOf(r), payloadOf(value), asked.Add(localLife))
+	default:
+		known.decision, known.tier = d, Stale
+	}
+	return known
+}
+
+// open reads a value from Redis, and tells the breaker whether it was one of ours.
+func (c *Cache) open(key string, value []byte, r *dedupe.Request) (fact, int) {
+	var f fact
+	what := foreign
+	if payload, fine := unseal(key, value); fine && len(value) <= c.maxValue {
+		f, what = decode(payload, r.Scope, r.EventID)
+	}
+	if what == foreign {
+		c.counts.foreign.Add(1)
+		c.shared.breaker.foreign()
+	} else {
+		c.shared.breaker.familiar()
+	}
+	return f, what
+}
+
+// learn keeps what the ledger decided: a result for the next duplicate, a claim for its Settle.
+func (c *Cache) learn(r *dedupe.Request, d *dedupe.Decision, asked time.Time) {
+	switch {
+	case d.Kind == dedupe.Replay && d.Response != nil:
+		f := factOf(r, d, asked)
+		if life, over := c.life(r.Policy.Retention.Receipt, d.Age); !over {
+			c.keep(&f, life)
+		}
+	case d.Kind == dedupe.Fresh && d.Claim.EventID == r.EventID:
+		c.pending.add(d.Claim.Token, running{
+			fingerprint: r.Fingerprint, bound: bound(r), created: asked.Add(-d.Age), until: asked.Add(r.Policy.Lease),
+		}, asked)
+	}
+}
+
+// life is how long a value may live in Redis: a receipt of that age lives at least so much longer, as its retention
+// counts from its completion.
+func (c *Cache) life(retention, age time.Duration) (life time.Duration, over bool) {
+	if retention == 0 {
+		return c.ttl, false
+	}
+	return min(c.ttl, retention-age), retention <= age
+}
+
+// Settle tells the ledger, and then keeps the result.
+func (c *Cache) Settle(ctx context.Context, claim dedupe.Claim, s dedupe.Settlement) error {
+	asked := c.now()
+	err := c.ledger.Settle(ctx, claim, s)
+	if err != nil && !errors.Is(err, dedupe.ErrClaimLost) {
+		return err // unknown: it may be tried again
+	}
+	known, found := c.pending.take(claim.Token)
+	if err != nil || !found || s.To != dedupe.Applied || s.Response == nil {
+		return err
+	}
+	life, _ := c.life(s.Expires, 0)
+	c.keep(&fact{
+		scope: claim.Scope, id: claim.EventID, fingerprint: known.fingerprint, bound: known.bound,
+		attempt: uint32(claim.Attempt), lastStatus: uint16(s.Response.Status), reason: s.Reason, trace: claim.Trace,
+		created: known.created, confirmed: asked, response: s.Response,
+	}, life)
+	return nil
+}
+
+// keep remembers a fact that the ledger has confirmed, here and for the other replicas.
+func (c *Cache) keep(f *fact, life time.Duration) {
+	key := c.key(f.scope, f.id)
+	value, fits := encode(key, f)
+	if !fits || len(value) > c.maxValue {
+		return
+	}
+	c.memory.put(dedupe.Key{Scope: f.scope, EventID: f.id}, payloadOf(value), f.confirmed.Add(min(localLife, life)))
+	if c.shared != nil {
+		c.shared.put(note{key: key, value: value, life: life, made: f.confirmed})
+	}
+}
+
+func (c *Cache) observe(ctx context.Context, known recollection) {
+	c.counts.tiers[known.tier].Add(1)
+	if c.observer != nil {
+		c.observer.Answered(ctx, known.tier, known.redis)
+	}
+}
+
+func keyOf(r *dedupe.Request) dedupe.Key { return dedupe.Key{Scope: r.Scope, EventID: r.EventID} }
+
+// key tells nothing of the event: senders' IDs are not for those who may list keys.
+func (c *Cache) key(scope delivery.Scope, id delivery.EventID) string {
+	sum := delivery.HashParts([]byte(scope), []byte(id))
+	return prefix(c.namespace) + hex.EncodeToString(sum[:16])
+}
+
+// prefix is that of the PostgreSQL schema, so that the two are recognized as one application's. The version changes with
+// every change to the values.
+func prefix(namespace string) string { return "sidecar_" + namespace + ":v1:" }

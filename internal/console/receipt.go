@@ -1,0 +1,110 @@
+package console
+
+import (
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+)
+
+// Receipt is a receipt as JSON. Times are UTC; what is not known is left out.
+type Receipt struct {
+	Scope       string       `json:"scope"`
+	EventID     string       `json:"event_id"`
+	Reference   string       `json:"reference"`
+	State       string       `json:"state"`
+	Reason      string       `json:"reason,omitempty"`
+	Attempts    int          `json:"attempts"`
+	Status      int          `json:"status,omitempty"`
+	Credential  string       `json:"credential"`
+	EventType   string       `json:"event_type,omitempty"`
+	Object      string       `json:"object,omitempty"`
+	Trace       string       `json:"trace,omitempty"`
+	Bound       bool         `json:"bound"`
+	Request     string       `json:"request"` // kept or none
+	Created     time.Time    `json:"created"`
+	Changed     time.Time    `json:"changed"`
+	LeaseUntil  *time.Time   `json:"lease_until,omitempty"`
+	NextAttempt *time.Time   `json:"next_attempt,omitempty"`
+	Expires     *time.Time   `json:"expires,omitempty"`
+	Result      *Result      `json:"result,omitempty"`
+	Transitions []Transition `json:"transitions,omitempty"`
+}
+
+// Result is the recorded answer.
+type Result struct {
+	Status  int         `json:"status"`
+	Header  http.Header `json:"header,omitempty"`
+	Body    string      `json:"body,omitempty"` // text only
+	Bytes   int         `json:"bytes"`
+	Omitted bool        `json:"omitted,omitempty"`
+}
+
+// Transition is one change of state that was not the happy path.
+type Transition struct {
+	At      time.Time `json:"at"`
+	From    string    `json:"from"`
+	To      string    `json:"to"`
+	Attempt int       `json:"attempt"`
+	Reason  string    `json:"reason,omitempty"`
+	Status  int       `json:"status,omitempty"`
+	Actor   string    `json:"actor,omitempty"`
+	Note    string    `json:"note,omitempty"`
+}
+
+// NewReceipt translates a receipt.
+func NewReceipt(r dedupe.Receipt) Receipt {
+	shown := Receipt{
+		Scope: string(r.Scope), EventID: string(r.EventID), Reference: r.Reference, State: r.State.String(),
+		Reason: string(r.Reason), Attempts: r.Attempts, Status: r.Status, Credential: r.CredentialID,
+		EventType: r.EventType, Object: r.Object, Trace: r.Trace, Bound: r.Bound, Request: "none",
+		Created: r.Created.UTC(), Changed: r.Changed.UTC(), Expires: known(r.Expires), Result: newResult(r),
+	}
+	if r.HasJob {
+		shown.Request = "kept"
+	}
+	if r.State == dedupe.Claimed {
+		shown.LeaseUntil = known(r.LeaseUntil)
+	}
+	if r.State == dedupe.Queued {
+		shown.NextAttempt = known(r.NextAttempt)
+	}
+	for _, e := range r.Evidence {
+		shown.Transitions = append(shown.Transitions, Transition{
+			At: e.At.UTC(), From: e.From.String(), To: e.To.String(), Attempt: e.Attempt, Reason: string(e.Reason),
+			Status: e.Status, Actor: e.Actor, Note: e.Note,
+		})
+	}
+	return shown
+}
+
+// NewReceipts translates receipts. It is never nil, so that an empty list is [] in JSON.
+func NewReceipts(receipts []dedupe.Receipt) []Receipt {
+	shown := make([]Receipt, 0, len(receipts))
+	for _, r := range receipts {
+		shown = append(shown, NewReceipt(r))
+	}
+	return shown
+}
+
+func newResult(r dedupe.Receipt) *Result {
+	if r.Response == nil {
+		return nil
+	}
+	result := &Result{
+		Status: r.Response.Status, Header: r.Response.Header, Bytes: len(r.Response.Body), Omitted: r.Response.Omitted,
+	}
+	if utf8.Valid(r.Response.Body) {
+		result.Body = string(r.Response.Body)
+	}
+	return result
+}
+
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

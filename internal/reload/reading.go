@@ -1,0 +1,99 @@
+package reload
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Reading is one pass over some files. Every file is read once, however often it is asked for. It is not safe for
+// concurrent use.
+type Reading struct {
+	entries map[string]entry
+}
+
+type entry struct {
+	text     []byte
+	err      error
+	resolved string // where the path leads when every link is followed
+}
+
+// NewReading starts a pass.
+func NewReading() *Reading { return &Reading{entries: map[string]entry{}} }
+
+// ReadFile returns a file's contents, or the error of the first time it was asked for.
+func (r *Reading) ReadFile(path string) ([]byte, error) {
+	found, known := r.entries[path]
+	if !known {
+		found = read(path)
+		r.entries[path] = found
+	}
+	return found.text, found.err
+}
+
+func read(path string) entry {
+	resolved, _ := filepath.EvalSymlinks(path)
+	text, err := os.ReadFile(path)
+	return entry{text, err, resolved}
+}
+
+// Again reads the same files anew.
+func (r *Reading) Again() *Reading {
+	again := NewReading()
+	for path := range r.entries {
+		again.entries[path] = read(path)
+	}
+	return again
+}
+
+// Same tells whether two passes saw the same contents, wherever they were.
+func (r *Reading) Same(other *Reading) bool { return r.Digest() == other.Digest() }
+
+// moved tells whether two passes saw different contents or came to them by other links.
+func (r *Reading) moved(other *Reading) bool {
+	return !maps.EqualFunc(r.entries, other.entries, func(a, b entry) bool {
+		return a.resolved == b.resolved && errorKind(a.err) == errorKind(b.err) && bytes.Equal(a.text, b.text)
+	})
+}
+
+// Digest is SHA-256 over the paths and contents. It tells nothing about a secret in them that is not guessed whole.
+func (r *Reading) Digest() [sha256.Size]byte {
+	digest := sha256.New()
+	for _, path := range slices.Sorted(maps.Keys(r.entries)) {
+		found := r.entries[path]
+		part(digest, []byte(path))
+		part(digest, []byte(errorKind(found.err)))
+		part(digest, found.text)
+	}
+	var sum [sha256.Size]byte
+	digest.Sum(sum[:0])
+	return sum
+}
+
+func part(digest hash.Hash, text []byte) {
+	var length [8]byte
+	binary.BigEndian.PutUint64(length[:], uint64(len(text)))
+	digest.Write(length[:])
+	digest.Write(text)
+}
+
+// errorKind is what matters of an error: two passes that fail alike saw the same.
+func errorKind(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, fs.ErrNotExist):
+		return "absent"
+	case errors.Is(err, fs.ErrPermission):
+		return "forbidden"
+	default:
+		return "unreadable"
+	}
+}

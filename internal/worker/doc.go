@@ -1,0 +1,2 @@
+// Package worker does what nobody waits for: it sweeps the ledger.
+package worker

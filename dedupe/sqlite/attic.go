@@ -1,0 +1,45 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+)
+
+// Expired implements dedupe.Attic. There is no other replica to ask.
+func (s *Store) Expired(ctx context.Context, grace time.Duration, limit int) ([]dedupe.Row, error) {
+	const query = `SELECT ` + columns + ` FROM receipts WHERE state = 1 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
+	rows, err := s.db.QueryContext(ctx, query, s.now().Add(-grace).UnixMicro(), limit)
+	if err != nil {
+		return nil, err
+	}
+	return scanRows(rows)
+}
+
+// Forget implements dedupe.Attic. Evidence and jobs go with their receipts.
+func (s *Store) Forget(ctx context.Context, limit int) (receipts, jobs int, err error) {
+	const oldReceipts = `DELETE FROM receipts WHERE id IN
+		(SELECT id FROM receipts WHERE expires > 0 AND expires <= ? AND state NOT IN (1, 3) ORDER BY expires LIMIT ?)`
+	const oldJobs = `DELETE FROM jobs WHERE receipt IN
+		(SELECT receipt FROM jobs JOIN receipts ON receipts.id = jobs.receipt
+		WHERE jobs.expires > 0 AND jobs.expires <= ? AND receipts.state = 5 ORDER BY jobs.expires LIMIT ?)`
+	err = s.transact(ctx, 1, func(tx *sql.Tx, now time.Time) error {
+		if receipts, err = deleted(ctx, tx, oldReceipts, now, limit); err != nil {
+			return err
+		}
+		jobs, err = deleted(ctx, tx, oldJobs, now, limit)
+		return err
+	})
+	return receipts, jobs, err
+}
+
+func deleted(ctx context.Context, tx *sql.Tx, statement string, now time.Time, limit int) (int, error) {
+	result, err := tx.ExecContext(ctx, statement, now.UnixMicro(), limit)
+	if err != nil {
+		return 0, err
+	}
+	count, err := result.RowsAffected()
+	return int(count), err
+}

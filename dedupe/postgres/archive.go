@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+const (
+	evidenceSQL = `SELECT e.at, e.from_state, e.to_state, e.attempt, e.reason_id, e.status, e.actor, e.note
+FROM {schema}.evidence e WHERE e.scope_id = $1 AND e.event_id = $2 ORDER BY e.at, e.id`
+
+	// A reference is a hash that no index knows: the price of small rows. A name is not hashed with the ID as one string.
+	findSQL = `SELECT ` + rowColumns + `
+FROM {schema}.receipts r JOIN {schema}.names s ON s.kind = 1 AND s.id = r.scope_id
+WHERE left(encode(sha256(int8send(length(s.a)) || s.a || int8send(length(r.event_id)) || r.event_id), 'hex'), 16) = $1`
+
+	listSQL = `SELECT ` + rowColumns + `
+FROM {schema}.receipts r
+WHERE ($1::integer = 0 OR r.scope_id = $1) AND (cardinality($2::smallint[]) = 0 OR r.state = ANY ($2))
+ORDER BY r.changed, r.scope_id, r.event_id LIMIT $3 OFFSET $4`
+
+	// Three look-ups in three small indexes.
+	attentionSQL = `SELECT o.scope_id, o.state, count(*), (extract(epoch FROM now() - min(o.changed)) * 1000000)::bigint
+FROM (SELECT scope_id, state, changed FROM {schema}.receipts WHERE state = 1
+      UNION ALL SELECT scope_id, state, changed FROM {schema}.receipts WHERE state = 3
+      UNION ALL SELECT scope_id, state, changed FROM {schema}.receipts WHERE state IN (2, 5)) o
+GROUP BY o.scope_id, o.state`
+)
+
+// defaultLimit is of Filter.Limit.
+const defaultLimit = 100
+
+// Evidence implements dedupe.Archive.
+func (s *Store) Evidence(ctx context.Context, key dedupe.Key) ([]dedupe.Evidence, error) {
+	scopes, events, err := s.keys(ctx, []dedupe.Key{key})
+	if err != nil {
+		return nil, err
+	}
+	var list []dedupe.Evidence
+	reasons := map[nameID]name{}
+	var ids []nameID
+	begin := func() { list, ids = list[:0], ids[:0] }
+	err = s.run(ctx, 0, s.sql.evidence, []any{scopes[0], events[0]}, begin, func(rows pgx.Rows) error {
+		told, reason, err := scanEvidence(rows)
+		list, ids = append(list, told), append(ids, reason)
+		reasons[reason] = name{}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.names.tell(ctx, reasons); err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		list[i].Reason = dedupe.Reason(reasons[id].a)
+	}
+	return list, nil
+}
+
+func scanEvidence(rows pgx.Rows) (dedupe.Evidence, nameID, error) {
+	var told dedupe.Evidence
+	var from, to int16
+	var actor, note []byte
+	reason := nameID{kind: reasonName}
+	err := rows.Scan(&told.At, &from, &to, &told.Attempt, &reason.id, &told.Status, &actor, &note)
+	told.From, told.To = dedupe.State(from), dedupe.State(to)
+	told.Actor, told.Note = string(actor), string(note)
+	return told, reason, err
+}
+
+// Find implements dedupe.Archive. It reads the whole ledger.
+func (s *Store) Find(ctx context.Context, reference string) ([]dedupe.Row, error) {
+	return s.query(ctx, s.sql.find, reference)
+}
+
+// List implements dedupe.Archive.
+func (s *Store) List(ctx context.Context, f dedupe.Filter) ([]dedupe.Row, error) {
+	scope, known, err := s.filterScope(ctx, f.Scope)
+	if err != nil || !known {
+		return nil, err
+	}
+	states := make([]int16, len(f.States))
+	for i, state := range f.States {
+		states[i] = int16(state)
+	}
+	limit := f.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	return s.query(ctx, s.sql.list, scope, states, int64(limit), int64(max(0, f.Offset)))
+}
+
+// filterScope is the ID of a scope, 0 for none. One that the ledger does not know has no receipts.
+func (s *Store) filterScope(ctx context.Context, scope delivery.Scope) (id int32, known bool, err error) {
+	if scope == "" {
+		return 0, true, nil
+	}
+	ids, err := s.names.find(ctx, scopeOf(scope))
+	id, known = ids[scopeOf(scope)]
+	return id, known && err == nil, err
+}
+
+// Attention implements dedupe.Archive.
+func (s *Store) Attention(ctx context.Context) ([]dedupe.Attention, error) {
+	var list []dedupe.Attention
+	var ids []nameID
+	scopes := map[nameID]name{}
+	begin := func() { list, ids = list[:0], ids[:0] }
+	err := s.run(ctx, 0, s.sql.attention, nil, begin, func(rows pgx.Rows) error {
+		var one dedupe.Attention
+		var state int16
+		var age int64
+		scope := nameID{kind: scopeName}
+		err := rows.Scan(&scope.id, &state, &one.Count, &age)
+		one.State, one.Oldest = dedupe.State(state), time.Duration(age)*time.Microsecond
+		list, ids = append(list, one), append(ids, scope)
+		scopes[scope] = name{}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.names.tell(ctx, scopes); err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		list[i].Scope = delivery.Scope(scopes[id].a)
+	}
+	return list, nil
+}

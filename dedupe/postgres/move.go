@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+)
+
+// The parts of a transition. A row is changed only while it has the state and the token that it is expected to have.
+// Dropping a request leaves job = 2, which tells the same statement that there is one to delete: the happy path, which
+// has none, looks nothing up.
+const (
+	moveInput = `WITH m AS MATERIALIZED (
+    SELECT * FROM unnest($1::integer[], $2::bytea[], $3::smallint[], $4::bytea[], $5::smallint[], $6::bytea[],
+        $7::integer[], $8::integer[], $9::smallint[], $10::bytea[], $11::bytea[], $12::bigint[], $13::smallint[],
+        $14::smallint[], $15::bytea[], $16::bigint[], $17::boolean[], $18::smallint[], $19::smallint[], $20::integer[],
+        $21::integer[], $22::smallint[], $23::bytea[], $24::bytea[])
+    WITH ORDINALITY AS m(scope_id, event_id, from_state, from_token, to_state, token, attempt, reason_id, status, head,
+        body, wait, on_expiry, job, request, job_wait, told, told_from, told_to, told_attempt, told_reason, told_status,
+        told_actor, told_note, n)
+), `
+	movePlainInput = `WITH m AS MATERIALIZED (
+    SELECT * FROM unnest($1::integer[], $2::bytea[], $3::smallint[], $4::bytea[], $5::smallint[], $6::bytea[],
+        $7::integer[], $8::integer[], $9::smallint[], $10::bytea[], $11::bytea[], $12::bigint[], $13::smallint[],
+        $14::smallint[])
+    WITH ORDINALITY AS m(scope_id, event_id, from_state, from_token, to_state, token, attempt, reason_id, status, head,
+        body, wait, on_expiry, job, n)
+), `
+	moveUpdate = `made AS (
+    UPDATE {schema}.receipts r
+    SET changed = now(), state = m.to_state, token = m.token, attempt = m.attempt, reason_id = m.reason_id,
+        status = m.status, head = m.head, body = m.body, on_expiry = m.on_expiry,
+        due = CASE WHEN m.wait < 0 THEN 'infinity' ELSE now() + m.wait * interval '1 microsecond' END,
+        job = CASE m.job WHEN 0 THEN r.job WHEN 1 THEN 1 ELSE CASE r.job WHEN 1 THEN 2 ELSE 0 END END
+    FROM m
+    WHERE r.scope_id = m.scope_id AND r.event_id = m.event_id AND r.state = m.from_state AND r.token = m.from_token
+    RETURNING m.n, r.scope_id, r.event_id, r.job
+), dropped AS (
+    DELETE FROM {schema}.jobs j USING made
+    WHERE made.job = 2 AND j.scope_id = made.scope_id AND j.event_id = made.event_id
+)`
+	moveRest = `, kept AS (
+    INSERT INTO {schema}.jobs (until, scope_id, event_id, request)
+    SELECT CASE WHEN m.job_wait < 0 THEN 'infinity' ELSE now() + m.job_wait * interval '1 microsecond' END,
+        m.scope_id, m.event_id, m.request
+    FROM made JOIN m USING (n) WHERE m.request IS NOT NULL
+    ON CONFLICT (scope_id, event_id) DO UPDATE SET request = EXCLUDED.request, until = EXCLUDED.until
+), prolonged AS (
+    UPDATE {schema}.jobs j
+    SET until = CASE WHEN m.job_wait < 0 THEN 'infinity' ELSE now() + m.job_wait * interval '1 microsecond' END
+    FROM made JOIN m USING (n)
+    WHERE m.request IS NULL AND made.job = 1 AND j.scope_id = made.scope_id AND j.event_id = made.event_id
+), told AS (
+    INSERT INTO {schema}.evidence (at, scope_id, reason_id, attempt, from_state, to_state, status, event_id, actor, note)
+    SELECT now(), m.scope_id, m.told_reason, m.told_attempt, m.told_from, m.told_to, m.told_status, m.event_id,
+        m.told_actor, m.told_note
+    FROM made JOIN m USING (n) WHERE m.told ORDER BY n
+)`
+	moveAnswer = ` SELECT n FROM made`
+
+	moveSQL    = movePlainInput + moveUpdate + moveAnswer
+	moveAllSQL = moveInput + moveUpdate + moveRest + moveAnswer
+)
+
+// What becomes of a kept request.
+const (
+	jobStays int16 = 0
+	jobIsNew int16 = 1
+	jobGoes  int16 = 2
+)
+
+// Move implements dedupe.Store.
+func (s *Store) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
+	if len(moves) == 0 {
+		return nil, nil
+	}
+	ids, err := s.names.intern(ctx, namesOfMoves(moves))
+	if err != nil {
+		return nil, err
+	}
+	columns := newTransition(moves, ids)
+	made := make([]bool, len(moves))
+	begin := func() { clear(made) }
+	err = s.run(ctx, len(moves), columns.statement(&s.sql), columns.args(), begin, func(rows pgx.Rows) error {
+		var n int64
+		err := rows.Scan(&n)
+		if err == nil {
+			made[n-1] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+func namesOfMoves(moves []dedupe.Move) []name {
+	wanted := make([]name, 0, 3*len(moves))
+	for i := range moves {
+		wanted = append(wanted, scopeOf(moves[i].Scope), name{kind: reasonName, a: string(moves[i].Reason)})
+		if told := moves[i].Evidence; told != nil {
+			wanted = append(wanted, name{kind: reasonName, a: string(told.Reason)})
+		}
+	}
+	return wanted
+}
+
+// transition is a batch of moves as columns.
+type transition struct {
+	scopes, attempts, reasons                           []int32
+	events, fromTokens, tokens, heads, bodies, requests [][]byte
+	fromStates, states, statuses, expiries, jobs        []int16
+	waits, jobWaits                                     []int64
+	told                                                []bool
+	toldFrom, toldTo, toldStatus                        []int16
+	toldAttempt, toldReason                             []int32
+	toldActor, toldNote                                 [][]byte
+	rich                                                bool // some move does more than change its row
+}
+
+func newTransition(moves []dedupe.Move, ids map[name]int32) *transition {
+	t := &transition{}
+	for i := range moves {
+		t.rich = t.rich || rich(&moves[i])
+	}
+	for i := range moves {
+		t.add(&moves[i], ids)
+		if t.rich {
+			t.addJob(&moves[i])
+			t.addEvidence(moves[i].Evidence, ids)
+		}
+	}
+	return t
+}
+
+// rich tells that a move writes evidence or a request, or changes how long one is kept, which only dead events limit.
+func rich(m *dedupe.Move) bool {
+	return m.Evidence != nil || m.Job != nil || m.JobFor != 0 || m.FromState == dedupe.Dead
+}
+
+func (t *transition) add(m *dedupe.Move, ids map[name]int32) {
+	t.scopes = append(t.scopes, ids[scopeOf(m.Scope)])
+	t.events = append(t.events, bytesOf(string(m.EventID)))
+	t.fromStates = append(t.fromStates, int16(m.FromState))
+	t.fromTokens = append(t.fromTokens, m.FromToken[:])
+	t.states = append(t.states, int16(m.To))
+	t.tokens = append(t.tokens, m.Token[:])
+	t.attempts = append(t.attempts, int32(m.Attempt))
+	t.reasons = append(t.reasons, ids[name{kind: reasonName, a: string(m.Reason)}])
+	t.statuses = append(t.statuses, int16(m.Status))
+	t.heads = append(t.heads, packHead(m.Response))
+	t.bodies = append(t.bodies, bodyOf(m))
+	t.waits = append(t.waits, waitOf(m))
+	t.expiries = append(t.expiries, int16(m.OnExpiry))
+	t.jobs = append(t.jobs, jobOf(m))
+}
+
+func bodyOf(m *dedupe.Move) []byte {
+	if m.Response == nil || m.Response.Body == nil {
+		return []byte{}
+	}
+	return m.Response.Body
+}
+
+// waitOf is until the new state is due to end, in µs; negative: never.
+func waitOf(m *dedupe.Move) int64 {
+	switch {
+	case m.To == dedupe.Claimed:
+		return micros(m.Lease)
+	case m.To == dedupe.Queued:
+		return micros(max(0, m.After))
+	default:
+		return orNever(m.Expires)
+	}
+}
+
+func orNever(d time.Duration) int64 {
+	if d == 0 {
+		return -1
+	}
+	return max(0, micros(d))
+}
+
+func jobOf(m *dedupe.Move) int16 {
+	switch {
+	case m.Job != nil:
+		return jobIsNew
+	case m.DropJob:
+		return jobGoes
+	default:
+		return jobStays
+	}
+}
+
+func (t *transition) addJob(m *dedupe.Move) {
+	var request []byte
+	if m.Job != nil {
+		request = packJob(m.Job)
+	}
+	t.requests = append(t.requests, request)
+	t.jobWaits = append(t.jobWaits, orNever(m.JobFor))
+}
+
+func (t *transition) addEvidence(told *dedupe.Evidence, ids map[name]int32) {
+	t.told = append(t.told, told != nil)
+	if told == nil {
+		told = &dedupe.Evidence{}
+	}
+	t.toldFrom = append(t.toldFrom, int16(told.From))
+	t.toldTo = append(t.toldTo, int16(told.To))
+	t.toldAttempt = append(t.toldAttempt, int32(told.Attempt))
+	t.toldReason = append(t.toldReason, ids[name{kind: reasonName, a: string(told.Reason)}])
+	t.toldStatus = append(t.toldStatus, int16(told.Status))
+	t.toldActor = append(t.toldActor, bytesOf(told.Actor))
+	t.toldNote = append(t.toldNote, bytesOf(told.Note))
+}
+
+func (t *transition) statement(sql *statements) string {
+	if t.rich {
+		return sql.moveAll
+	}
+	return sql.move
+}
+
+func (t *transition) args() []any {
+	args := []any{t.scopes, t.events, t.fromStates, t.fromTokens, t.states, t.tokens, t.attempts, t.reasons, t.statuses,
+		t.heads, t.bodies, t.waits, t.expiries, t.jobs}
+	if t.rich {
+		args = append(args, t.requests, t.jobWaits, t.told, t.toldFrom, t.toldTo, t.toldAttempt, t.toldReason,
+			t.toldStatus, t.toldActor, t.toldNote)
+	}
+	return args
+}

@@ -1,0 +1,140 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// Responses and requests are stored as bytes: foreign header values are not text that a database would accept. A string
+// is its length as a uvarint and its bytes; a header field is a code for its name, the name if the code is 0, and one
+// value, so that a field with several values is there several times.
+
+const (
+	headPlain   = 1 // first byte of a response's head
+	headOmitted = 2 // the body was too large to keep
+	jobFormat   = 1 // first byte of a request
+)
+
+// fieldNames have codes, from 1. Stored: append only.
+var fieldNames = [...]string{"Content-Type", "Location", "Etag", "Content-Encoding", "Content-Language", "Cache-Control",
+	"Retry-After", "Link"}
+
+var errWire = errors.New("postgres: a stored response or request is malformed")
+
+// packHead writes a response without its status and body; nil: empty.
+func packHead(r *delivery.Response) []byte {
+	if r == nil {
+		return []byte{}
+	}
+	head := append(make([]byte, 0, 32), headPlain)
+	if r.Omitted {
+		head[0] = headOmitted
+	}
+	return appendFields(head, r.Header)
+}
+
+// unpackHead reads what packHead wrote; nil for an empty head.
+func unpackHead(head []byte) (*delivery.Response, error) {
+	if len(head) == 0 {
+		return nil, nil
+	}
+	if head[0] != headPlain && head[0] != headOmitted {
+		return nil, errWire
+	}
+	in := wire{rest: head[1:]}
+	response := &delivery.Response{Omitted: head[0] == headOmitted, Header: in.fields()}
+	return response, in.err
+}
+
+// packJob writes a request.
+func packJob(j *dedupe.Job) []byte {
+	fields := appendFields(nil, j.Header)
+	packed := make([]byte, 0, len(fields)+len(j.Method)+len(j.Target)+len(j.Host)+len(j.Body)+16)
+	packed = append(packed, jobFormat)
+	for _, text := range []string{j.Method, j.Target, j.Host} {
+		packed = appendString(packed, text)
+	}
+	packed = binary.AppendUvarint(packed, uint64(len(fields)))
+	packed = append(packed, fields...)
+	return append(packed, j.Body...)
+}
+
+// unpackJob reads what packJob wrote. The parts do not share memory with packed, but for the body.
+func unpackJob(packed []byte) (*dedupe.Job, error) {
+	if len(packed) == 0 || packed[0] != jobFormat {
+		return nil, errWire
+	}
+	in := wire{rest: packed[1:]}
+	job := &dedupe.Job{Method: in.string(), Target: in.string(), Host: in.string()}
+	fields := wire{rest: in.take()}
+	job.Header, job.Body = fields.fields(), in.rest
+	if in.err == nil {
+		in.err = fields.err
+	}
+	return job, in.err
+}
+
+func appendFields(to []byte, header map[string][]string) []byte {
+	for _, field := range slices.Sorted(maps.Keys(header)) {
+		code := slices.Index(fieldNames[:], field) + 1
+		for _, value := range header[field] {
+			to = append(to, byte(code))
+			if code == 0 {
+				to = appendString(to, field)
+			}
+			to = appendString(to, value)
+		}
+	}
+	return to
+}
+
+func appendString(to []byte, text string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+// wire reads; after an error it reads nothing more.
+type wire struct {
+	rest []byte
+	err  error
+}
+
+func (w *wire) fields() map[string][]string {
+	header := map[string][]string{}
+	for len(w.rest) > 0 && w.err == nil {
+		code := int(w.rest[0])
+		w.rest = w.rest[1:]
+		field := ""
+		switch {
+		case code == 0:
+			field = w.string()
+		case code <= len(fieldNames):
+			field = fieldNames[code-1]
+		default:
+			w.err = errWire
+		}
+		value := w.string()
+		if w.err == nil {
+			header[field] = append(header[field], value)
+		}
+	}
+	return header
+}
+
+func (w *wire) string() string { return string(w.take()) }
+
+// take reads a length and as many bytes.
+func (w *wire) take() []byte {
+	length, n := binary.Uvarint(w.rest)
+	if w.err != nil || n <= 0 || length > uint64(len(w.rest)-n) {
+		w.err, w.rest = errWire, nil
+		return nil
+	}
+	taken := w.rest[n : n+int(length)]
+	w.rest = w.rest[n+int(length):]
+	return taken
+}

@@ -20,13 +20,37 @@ func (x *exchange) answer() reply {
 		return x.conflict()
 	case dedupe.InFlight:
 		return inFlight(x.route.InFlightStatus, comeBack(d.LeaseLeft))
+	case dedupe.AlreadyQueued:
+		return x.acknowledge("queued", OutcomeQueued)
 	case dedupe.DeadLetter:
-		return deadLetter(lastFailure(d.LastStatus)).because(string(d.Reason))
+		return x.dead()
 	case dedupe.Ended:
 		return ended(d.LastStatus)
 	default:
 		return ledgerUnavailable(errUnexpectedDecision)
 	}
+}
+
+// acknowledge is the reply to a delivery whose event is stored as a job: whoever has that need not send it again.
+func (x *exchange) acknowledge(receipt string, outcome Outcome) reply {
+	if !x.route.acknowledges() {
+		// The event was stored while the integration was configured otherwise; its job is worked off all the same.
+		return inFlight(x.route.InFlightStatus, comeBack(0))
+	}
+	ack := x.route.Acknowledge
+	r := reply{status: ack.Status, body: []byte(ack.Body), receipt: receipt, outcome: outcome}
+	if ack.ContentType != "" && ack.Body != "" {
+		r.header = http.Header{"Content-Type": {ack.ContentType}}
+	}
+	return r
+}
+
+// dead is the reply to a delivery of an event that waits for a person. Who was acknowledged once is not told otherwise.
+func (x *exchange) dead() reply {
+	if x.route.acknowledges() {
+		return x.acknowledge("dead", OutcomeDead).because(string(x.decision.Reason))
+	}
+	return deadLetter(lastFailure(x.decision.LastStatus)).because(string(x.decision.Reason))
 }
 
 // conflict is the reply to another content under a known ID.
@@ -58,9 +82,12 @@ func ended(status int) reply {
 	return reply{status: status, receipt: "closed", outcome: OutcomeClosed}
 }
 
-// attempted is the reply to the delivery that ran: the application's answer, or what kept it from answering, once that
-// is recorded.
-func attempted(result delivery.Result, s dedupe.Settlement) reply {
+// attempted is the reply to the delivery that ran, once what came of it is recorded: the application's answer, what kept
+// it from answering, or the acknowledgement where a job was left behind.
+func (x *exchange) attempted(result delivery.Result, s dedupe.Settlement) reply {
+	if s.To == dedupe.Queued {
+		return x.acknowledge("queued", OutcomeQueued).because(string(s.Reason))
+	}
 	receipt, outcome := settled(s.To)
 	if result.Outcome != delivery.Answered {
 		r := unanswered(result.Cause).because(string(s.Reason)).received(receipt)

@@ -137,20 +137,30 @@ func TestAnswersAfterTheClaim(t *testing.T) {
 			},
 			want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnrecorded},
 		},
-		"lost to a successor that is done":   {set: lost(dedupe.Decision{Kind: dedupe.Replay, Response: kept()}), want: replay},
-		"lost to a successor that is not":    {set: lost(dedupe.Decision{Kind: dedupe.InFlight}), want: inFlight},
-		"in flight":                          {set: decided(dedupe.Decision{Kind: dedupe.InFlight, LeaseLeft: time.Minute}), want: inFlight},
-		"in flight, as the sender wants it":  {set: decided(dedupe.Decision{Kind: dedupe.InFlight}), route: func(r *proxy.Route) { r.InFlightStatus = 425 }, want: inFlight425},
-		"conflict":                           {set: decided(dedupe.Decision{Kind: dedupe.Conflict, Response: kept()}), want: conflict},
-		"conflict replayed":                  {set: decided(dedupe.Decision{Kind: dedupe.Conflict, Response: kept()}), route: replayConflict, want: conflicting},
-		"conflict without a result":          {set: decided(dedupe.Decision{Kind: dedupe.Conflict}), route: replayConflict, want: conflict},
-		"dead after the application's 500":   {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 500}), want: want{status: 500, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
-		"dead after the application's 404":   {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 404}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
-		"dead without an answer":             {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
-		"closed":                             {set: decided(dedupe.Decision{Kind: dedupe.Ended}), want: want{status: 200, receipt: "closed", outcome: proxy.OutcomeClosed}},
-		"closed with the operator's answer":  {set: decided(dedupe.Decision{Kind: dedupe.Ended, LastStatus: 410}), want: want{status: 410, receipt: "closed", outcome: proxy.OutcomeClosed}},
-		"the ledger is away":                 {set: claimFails, want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable}},
-		"a decision that forward has no use": {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable}},
+		"lost to a successor that is done":  {set: lost(dedupe.Decision{Kind: dedupe.Replay, Response: kept()}), want: replay},
+		"lost to a successor that is not":   {set: lost(dedupe.Decision{Kind: dedupe.InFlight}), want: inFlight},
+		"in flight":                         {set: decided(dedupe.Decision{Kind: dedupe.InFlight, LeaseLeft: time.Minute}), want: inFlight},
+		"in flight, as the sender wants it": {set: decided(dedupe.Decision{Kind: dedupe.InFlight}), route: func(r *proxy.Route) { r.InFlightStatus = 425 }, want: inFlight425},
+		"conflict":                          {set: decided(dedupe.Decision{Kind: dedupe.Conflict, Response: kept()}), want: conflict},
+		"conflict replayed":                 {set: decided(dedupe.Decision{Kind: dedupe.Conflict, Response: kept()}), route: replayConflict, want: conflicting},
+		"conflict without a result":         {set: decided(dedupe.Decision{Kind: dedupe.Conflict}), route: replayConflict, want: conflict},
+		"dead after the application's 500":  {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 500}), want: want{status: 500, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
+		"dead after the application's 404":  {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 404}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
+		"dead without an answer":            {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
+		"closed":                            {set: decided(dedupe.Decision{Kind: dedupe.Ended}), want: want{status: 200, receipt: "closed", outcome: proxy.OutcomeClosed}},
+		"closed with the operator's answer": {set: decided(dedupe.Decision{Kind: dedupe.Ended, LastStatus: 410}), want: want{status: 410, receipt: "closed", outcome: proxy.OutcomeClosed}},
+		"the ledger is away":                {set: claimFails, want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable}},
+		"a decision that there is none of":  {set: decided(dedupe.Decision{}), want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable}},
+		"queued while configured otherwise": {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), want: inFlight},
+		"accepted":                          {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), route: accepting, want: want{status: 202, receipt: "queued", body: "thanks", outcome: proxy.OutcomeQueued}},
+		"accepted and dead":                 {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 500}), route: accepting, want: want{status: 202, receipt: "dead", body: "thanks", outcome: proxy.OutcomeDead}},
+		"accepted while paused":             {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), route: func(r *proxy.Route) { accepting(r); r.Paused = true }, want: want{status: 202, receipt: "queued", body: "thanks", outcome: proxy.OutcomeQueued}},
+		"failed with a net":                 {set: results(answered(500, "not now")), route: withNet, want: want{status: 202, receipt: "queued", body: "thanks", outcome: proxy.OutcomeQueued}},
+		"in doubt with a net and quarantine": {
+			set:   results(delivery.Result{Outcome: delivery.Unknown, Cause: delivery.TimedOut}),
+			route: func(r *proxy.Route) { withNet(r); r.Policy.InDoubt = dedupe.Quarantine },
+			want:  want{status: 504, receipt: "dead", code: "upstream_timeout", outcome: proxy.OutcomeDead},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) {
@@ -165,6 +175,15 @@ func TestAnswersAfterTheClaim(t *testing.T) {
 			c.want.check(t, answer, body, e.watch.next(t))
 		})
 	}
+}
+
+func accepting(r *proxy.Route) {
+	r.Accept, r.Acknowledge = true, proxy.Acknowledgement{Status: 202, Body: "thanks", ContentType: "text/plain"}
+}
+
+func withNet(r *proxy.Route) {
+	accepting(r)
+	r.Accept, r.Policy.OnFailure = false, dedupe.Queue
 }
 
 func replayConflict(r *proxy.Route) { r.ReplayConflict = true }

@@ -69,7 +69,7 @@ func (x *exchange) authenticate() *reply {
 		return refusal(controlAnswered(proof.Control))
 	case proof.Control != nil:
 		return refusal(controlPassed(proof.Control))
-	case x.route.Paused:
+	case x.route.Paused && !x.route.Accept:
 		return refusal(paused())
 	}
 	return nil
@@ -123,7 +123,7 @@ func (x *exchange) waitHere(pause time.Duration) bool {
 }
 
 func (x *exchange) request(ctx context.Context) dedupe.Request {
-	return dedupe.Request{
+	request := dedupe.Request{
 		Scope:        x.proof.Scope,
 		EventID:      x.proof.EventID,
 		Fingerprint:  x.proof.Fingerprint,
@@ -134,6 +134,10 @@ func (x *exchange) request(ctx context.Context) dedupe.Request {
 		Trace:        x.config.Watch.TraceParent(ctx),
 		Policy:       x.route.Policy,
 	}
+	if x.route.Accept {
+		request.Accept = x.job()
+	}
+	return request
 }
 
 // settleReserve is what is left of a lease when an attempt must be over, so that its result can be recorded.
@@ -171,7 +175,7 @@ func (x *exchange) settle(result delivery.Result) reply {
 	defer cancel()
 	switch err := x.config.Ledger.Settle(ctx, claim, settlement); {
 	case err == nil:
-		return attempted(result, settlement)
+		return x.attempted(result, settlement)
 	case errors.Is(err, dedupe.ErrClaimLost):
 		return x.succeeded(ctx)
 	default:

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// errUnexpectedDecision is a fault of the ledger: a decision that no delivery in forward mode can get.
-var errUnexpectedDecision = errors.New("proxy: the ledger's decision does not fit forward mode")
+// errUnexpectedDecision is a fault of the ledger: a decision that no delivery can get.
+var errUnexpectedDecision = errors.New("proxy: the ledger's decision is none that a delivery can get")
 
 // Defaults of Config.
 const (

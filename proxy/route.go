@@ -25,7 +25,19 @@ type Route struct {
 	KeyScoped      bool   // its value is account/name/event_id
 	Policy         dedupe.Policy
 	Verifier       Verifier
+	Accept         bool // mode: accept: deliveries are stored and acknowledged, and worked off later
+	Acknowledge    Acknowledgement
 }
+
+// Acknowledgement tells a sender that its event is stored and will be worked off.
+type Acknowledgement struct {
+	Status      int
+	Body        string
+	ContentType string
+}
+
+// acknowledges tells whether this route's senders ever get the acknowledgement.
+func (r *Route) acknowledges() bool { return r.Accept || r.Policy.OnFailure == dedupe.Queue }
 
 // Verifier authenticates deliveries. Safe for concurrent use; see verify.Verifier.
 type Verifier interface {

@@ -26,7 +26,8 @@ type Cache struct {
 }
 
 // New makes a cache before a ledger. It does not connect: Redis is first asked by Run, and is not used without. It fails
-// only where the configuration is wrong; the error does not carry any part of the URL.
+// only where the configuration is wrong; the error does not carry any part of the URL. With Redis, the driver's own log is
+// switched off in the whole process.
 func New(config Config) (*Cache, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -66,99 +67,39 @@ func (c *Cache) Close() error {
 // Claim answers from memory or Redis, and otherwise asks the ledger. Where the ledger fails, a fact from Redis that is
 // too old to be trusted is better than nothing.
 func (c *Cache) Claim(ctx context.Context, r dedupe.Request) (dedupe.Decision, error) {
-	return c.ask(ctx, &r, c.ledger.Claim)
-}
-
-// Look is like Claim, and changes nothing.
-func (c *Cache) Look(ctx context.Context, r dedupe.Request) (dedupe.Decision, error) {
-	return c.ask(ctx, &r, c.ledger.Look)
-}
-
-type askFunc func(context.Context, dedupe.Request) (dedupe.Decision, error)
-
-func (c *Cache) ask(ctx context.Context, r *dedupe.Request, ledger askFunc) (dedupe.Decision, error) {
-	known := c.recall(ctx, r)
-	if known.tier == Local || known.tier == Shared {
-		c.observe(ctx, known)
-		return known.decision, nil
-	}
 	asked := c.now()
-	d, err := ledger(ctx, *r)
-	if err != nil && known.tier == Stale && !errors.Is(err, dedupe.ErrNotFound) {
-		c.observe(ctx, known)
-		return known.decision, nil
-	}
-	known.tier = Ledger
-	c.observe(ctx, known)
-	if err == nil {
-		c.learn(r, &d, asked)
+	d, tier, err := c.ask(ctx, &r, c.ledger.Claim)
+	if tier == Ledger && err == nil {
+		c.learn(&r, &d, asked)
 	}
 	return d, err
 }
 
-// recollection is what is known before the ledger is asked.
-type recollection struct {
-	decision dedupe.Decision
-	tier     Tier          // 0: nothing is known
-	redis    time.Duration // what Redis cost
+// Look is like Claim, and changes nothing. Nothing is learned from it: its ages are not exact.
+func (c *Cache) Look(ctx context.Context, r dedupe.Request) (dedupe.Decision, error) {
+	d, _, err := c.ask(ctx, &r, c.ledger.Look)
+	return d, err
 }
 
-func (c *Cache) recall(ctx context.Context, r *dedupe.Request) recollection {
-	now := c.now()
-	if payload, found := c.memory.get(keyOf(r), now); found {
-		if f, what := decode(payload, r.Scope, r.EventID); what == ours {
-			d, sure := f.decide(r, now)
-			if !sure {
-				return recollection{}
-			}
-			return recollection{decision: d, tier: Local}
+type askFunc func(context.Context, dedupe.Request) (dedupe.Decision, error)
+
+func (c *Cache) ask(ctx context.Context, r *dedupe.Request, ledger askFunc) (dedupe.Decision, Tier, error) {
+	known := c.recall(ctx, r)
+	var err error
+	if known.tier != Local && known.tier != Shared {
+		var d dedupe.Decision
+		d, err = ledger(ctx, *r)
+		if err == nil || known.tier == 0 || errors.Is(err, dedupe.ErrNotFound) {
+			known.decision, known.tier = d, Ledger
+		} else {
+			err = nil // a stale fact instead
 		}
 	}
-	if c.shared == nil || !c.shared.breaker.closed.Load() {
-		return recollection{}
+	c.counts.tiers[known.tier].Add(1)
+	if c.observer != nil {
+		c.observer.Answered(ctx, known.tier, known.redis)
 	}
-	return c.recallShared(ctx, r, now)
-}
-
-// recallShared asks Redis. What it confirms is as fresh as the time when it was asked.
-func (c *Cache) recallShared(ctx context.Context, r *dedupe.Request, asked time.Time) recollection {
-	key := c.key(r.Scope, r.EventID)
-	began := time.Now()
-	value := c.shared.get(ctx, key)
-	known := recollection{redis: time.Since(began)}
-	if value == nil {
-		return known
-	}
-	f, what := c.open(key, value, r)
-	if what != ours {
-		return known
-	}
-	d, sure := f.decide(r, asked)
-	switch {
-	case !sure:
-	case f.trusted(asked):
-		known.decision, known.tier = d, Shared
-		c.memory.put(keyOf(r), payloadOf(value), asked.Add(localLife))
-	default:
-		known.decision, known.tier = d, Stale
-	}
-	return known
-}
-
-// open reads a value from Redis, and tells the breaker whether it was one of ours.
-func (c *Cache) open(key string, value []byte, r *dedupe.Request) (fact, int) {
-	var f fact
-	what := foreign
-	if payload, fine := unseal(key, value); fine && len(value) <= c.maxValue {
-		f, what = decode(payload, r.Scope, r.EventID)
-	}
-	if what == foreign {
-		c.counts.foreign.Add(1)
-		c.shared.breaker.foreign()
-	} else {
-		c.shared.breaker.familiar()
-	}
-	return f, what
+	return known.decision, known.tier, err
 }
 
 // learn keeps what the ledger decided: a result for the next duplicate, a claim for its Settle.
@@ -215,13 +156,6 @@ func (c *Cache) keep(f *fact, life time.Duration) {
 	c.memory.put(dedupe.Key{Scope: f.scope, EventID: f.id}, payloadOf(value), f.confirmed.Add(min(localLife, life)))
 	if c.shared != nil {
 		c.shared.put(note{key: key, value: value, life: life, made: f.confirmed})
-	}
-}
-
-func (c *Cache) observe(ctx context.Context, known recollection) {
-	c.counts.tiers[known.tier].Add(1)
-	if c.observer != nil {
-		c.observer.Answered(ctx, known.tier, known.redis)
 	}
 }
 

@@ -1,6 +1,7 @@
 package rediscache
 
 import (
+	"context"
 	"crypto/tls"
 	"time"
 
@@ -81,3 +82,9 @@ func failoverOptions(a address, config *tls.Config) *redis.FailoverOptions {
 		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
 	}
 }
+
+// silence is the driver's own log. It would write to stderr, in its own format, for every failed attempt; Stats says it.
+type silence struct{}
+
+// Printf implements the driver's logging.
+func (silence) Printf(context.Context, string, ...any) {}

@@ -43,6 +43,7 @@ func newShared(c *Config, a address, counts *counts) *shared {
 		probeKey: prefix(c.Namespace) + "probe",
 		lookups:  make(chan *lookup, maxLookups), notes: make(chan note, maxNotes),
 	}
+	redis.SetLogger(silence{})
 	client := newClient(a, c.TLS)
 	s.client.Store(&client)
 	return s

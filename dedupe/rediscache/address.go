@@ -76,10 +76,9 @@ func readAddress(text string) (address, error) {
 
 // splitPath cuts off what follows the last item's host.
 func splitPath(text, scheme string) (hosts, path string) {
-	last := strings.LastIndexByte(text, ',') + 1
-	if at := strings.Index(text[last:], scheme+"://"); at == 0 {
-		last += len(scheme) + len("://")
-	}
+	item := strings.TrimLeft(text[strings.LastIndexByte(text, ',')+1:], " ")
+	item = strings.TrimPrefix(item, scheme+"://")
+	last := len(text) - len(item)
 	if slash := strings.IndexByte(text[last:], '/'); slash >= 0 {
 		return text[:last+slash], text[last+slash+1:]
 	}

@@ -1,0 +1,347 @@
+package rediscache
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
+)
+
+// works sends events and their duplicates through a cache: whatever Redis does, the answers are the ledger's and the
+// median of what is added stays under 50 ms.
+func works(t testing.TB, ledger *watched, c *replica, prefix string) {
+	t.Helper()
+	const events = 30
+	var took []time.Duration
+	timed := func(r dedupe.Request) dedupe.Decision {
+		began := time.Now()
+		d := claim(t, c, r)
+		took = append(took, time.Since(began))
+		return d
+	}
+	for i := range events {
+		r, result := request(fmt.Sprint(prefix, i), "a"), answer(200, fmt.Sprint("done ", i))
+		apply(t, ledger, r, result) // by another replica: this one has nothing in memory
+		if d := timed(r); d.Kind != dedupe.Replay || string(d.Response.Body) != string(result.Response.Body) {
+			t.Fatalf("a duplicate: %+v", d)
+		}
+		if d := timed(request(fmt.Sprint(prefix, i), "b")); d.Kind != dedupe.Conflict {
+			t.Fatalf("other content: %+v", d)
+		}
+		d := timed(request(fmt.Sprint(prefix, "new_", i), "a"))
+		if d.Kind != dedupe.Fresh {
+			t.Fatalf("a new event: %+v", d)
+		}
+		settle(t, c, request(fmt.Sprint(prefix, "new_", i), "a"), d.Claim, result)
+		if d := timed(request(fmt.Sprint(prefix, "new_", i), "a")); d.Kind != dedupe.Replay {
+			t.Fatalf("its duplicate: %+v", d)
+		}
+	}
+	slices.Sort(took)
+	if median := took[len(took)/2]; median > 50*time.Millisecond {
+		t.Errorf("half of the claims took more than %v", median)
+	}
+	if worst := took[len(took)-1]; worst > 2*time.Second {
+		t.Errorf("a claim took %v", worst)
+	}
+}
+
+func TestRedisFaults(t *testing.T) {
+	for name, fault := range map[string]struct {
+		begin, end func(testing.TB, *testenv.RedisServer)
+	}{
+		"killed": {
+			begin: func(_ testing.TB, s *testenv.RedisServer) { s.Stop() },
+			end:   func(t testing.TB, s *testenv.RedisServer) { s.Start(t) },
+		},
+		"silent": {
+			begin: func(_ testing.TB, s *testenv.RedisServer) { s.Freeze() },
+			end:   func(_ testing.TB, s *testenv.RedisServer) { s.Thaw() },
+		},
+		"full":               {begin: setting("maxmemory", "1"), end: setting("maxmemory", "0")},
+		"read-only replica":  {begin: send("REPLICAOF", "127.0.0.1", "1"), end: send("REPLICAOF", "NO", "ONE")},
+		"stale replica":      {begin: staleReplica, end: send("REPLICAOF", "NO", "ONE")},
+		"reads are refused":  {begin: send("ACL", "SETUSER", "default", "-get"), end: send("ACL", "SETUSER", "default", "+get")},
+		"clients are kicked": {begin: send("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"), end: send("PING")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, ledger := testenv.NewRedis(t), newLedger(t)
+			noLeaks(t)
+			c := connected(t, ledger, server.URL())
+			works(t, ledger, c, "before_")
+			fault.begin(t, server)
+			works(t, ledger, c, "during_")
+			late := start(t, ledger, server.URL())
+			works(t, ledger, late, "from_the_start_")
+			fault.end(t, server)
+			for _, c := range []*replica{c, late} {
+				eventually(t, "Redis is used again", func() bool { return !c.Stats().Open })
+			}
+			works(t, ledger, c, "after_")
+			eventually(t, "results reach Redis again", func() bool {
+				before := late.Stats().Stored
+				r := request(fmt.Sprint("again_", before, time.Now().UnixNano()), "a")
+				apply(t, late, r, answer(200, "done"))
+				d := claim(t, c, r)
+				return d.Kind == dedupe.Replay && c.Stats().Shared > 0
+			})
+		})
+	}
+}
+
+func TestRedisIsUsedAgainAfterItWasSilent(t *testing.T) {
+	server, ledger := testenv.NewRedis(t), newLedger(t)
+	c := connected(t, ledger, server.URL())
+	server.Freeze()
+	for i := range maxFailures {
+		claim(t, c, request(fmt.Sprint("evt_", i), "a"))
+	}
+	eventually(t, "the breaker opens", func() bool { return c.Stats().Open })
+	errors := c.Stats().Errors
+	if errors == 0 {
+		t.Error("no error was counted")
+	}
+	began := time.Now()
+	for i := range 100 {
+		claim(t, c, request(fmt.Sprint("open_", i), "a"))
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("a hundred claims past an open breaker took %v", took)
+	}
+	server.Thaw()
+	eventually(t, "the breaker closes", func() bool { return !c.Stats().Open })
+}
+
+func setting(name, value string) func(testing.TB, *testenv.RedisServer) {
+	return send("CONFIG", "SET", name, value)
+}
+
+func send(words ...any) func(testing.TB, *testenv.RedisServer) {
+	return func(t testing.TB, s *testenv.RedisServer) {
+		t.Helper()
+		if err := person(t, s.URL()).Do(context.Background(), words...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// staleReplica answers every read with an error.
+func staleReplica(t testing.TB, s *testenv.RedisServer) {
+	t.Helper()
+	setting("replica-serve-stale-data", "no")(t, s)
+	send("REPLICAOF", "127.0.0.1", "1")(t, s)
+}
+
+func TestRedisAbsentAtStart(t *testing.T) {
+	server, ledger := testenv.NewRedis(t), newLedger(t)
+	server.Stop()
+	noLeaks(t)
+	c := start(t, ledger, server.URL())
+	works(t, ledger, c, "absent_")
+	if s := c.Stats(); !s.Redis || !s.Open {
+		t.Errorf("%+v, want an open breaker", s)
+	}
+	server.Start(t)
+	eventually(t, "Redis is used", func() bool { return !c.Stats().Open })
+}
+
+func TestWrongPassword(t *testing.T) {
+	server, ledger := testenv.NewRedis(t, "--requirepass", "right"), newLedger(t)
+	noLeaks(t)
+	c := start(t, ledger, "redis://:wrong@"+server.Addr())
+	eventually(t, "the refusal is counted", func() bool { return c.Stats().Errors > 0 })
+	works(t, ledger, c, "evt_")
+	if s := c.Stats(); !s.Open {
+		t.Errorf("%+v, want an open breaker", s)
+	}
+}
+
+// Whatever stands under an event's key, if it is not the event's own fact it is a miss.
+func TestForeignValuesAreMisses(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	db, ctx := person(t, server), context.Background()
+	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))
+	key := onlyKey(t, db)
+	genuine, _ := db.Get(ctx, key).Bytes()
+	inRedis(t, ledger, server, request("evt_2", "a"), answer(200, "another's"))
+	otherKey := (&Cache{namespace: "shop"}).key("acme/orders", "evt_2")
+	another, _ := db.Get(ctx, otherKey).Bytes()
+	another = seal(key, another[:len(another)-checksumSize])
+	version2 := seal(key, append([]byte{version + 1}, genuine[1:len(genuine)-checksumSize]...))
+
+	values := map[string]string{
+		"empty": "", "garbage": "\x00garbage", "JSON": `{"status":200}`, "huge": strings.Repeat("x", 4<<20),
+		"another event's": string(another), "another version's": string(version2),
+		"cut off": string(genuine[:len(genuine)-1]), "longer": string(genuine) + "x",
+		"too large": string(seal(key, append(slices.Clone(genuine[:len(genuine)-checksumSize]), make([]byte, 9<<10)...))),
+	}
+	for name, value := range values {
+		c := connected(t, ledger, server)
+		db.Set(ctx, key, value, 0)
+		replays(t, c, request("evt_1", "a"), Ledger, answer(200, "done"))
+		if s := c.Stats(); s.Foreign != 1 {
+			t.Errorf("%s: not counted: %+v", name, s)
+		}
+		c.stop()
+	}
+	c := connected(t, ledger, server)
+	db.Del(ctx, key)
+	db.LPush(ctx, key, "a list")
+	replays(t, c, request("evt_1", "a"), Ledger, answer(200, "done"))
+	db.Del(ctx, key)
+	db.Set(ctx, key, genuine, 0)
+	c.clock.forward(localLife)
+	replays(t, c, request("evt_1", "a"), Shared, answer(200, "done"))
+}
+
+func TestEveryChangedByteMakesAMiss(t *testing.T) {
+	f := someFact()
+	value, fits := encode("key", &f)
+	if !fits {
+		t.Fatal("the fact does not fit")
+	}
+	for i := range value {
+		for _, flip := range []byte{1, 0x80, 0xff} {
+			changed := slices.Clone(value)
+			changed[i] ^= flip
+			if _, fine := unseal("key", changed); fine {
+				t.Fatalf("byte %d may be anything", i)
+			}
+		}
+	}
+	if _, fine := unseal("kez", value); fine {
+		t.Error("another key's value is accepted")
+	}
+}
+
+// A server (or a proxy) that answers every GET with what the GET before it should have got.
+func TestRepliesShiftedByOneAreMisses(t *testing.T) {
+	ledger := newLedger(t)
+	noLeaks(t)
+	server := startShifted(t)
+	c := connected(t, ledger, "redis://"+server)
+	for i := range 40 {
+		apply(t, ledger, request(fmt.Sprint("evt_", i), "a"), answer(200, fmt.Sprint("done ", i)))
+	}
+	for range 3 {
+		for i := range 40 {
+			d := claim(t, c, request(fmt.Sprint("evt_", i), "a"))
+			if d.Kind != dedupe.Replay || string(d.Response.Body) != fmt.Sprint("done ", i) {
+				t.Fatalf("event %d: %+v", i, d)
+			}
+		}
+		c.clock.forward(localLife)
+	}
+	if s := c.Stats(); s.Foreign == 0 || s.Shared != 0 {
+		t.Errorf("the test tests nothing: %+v", s)
+	}
+}
+
+// startShifted serves AUTH, SET NX and GET like Redis, but its GETs are one behind.
+func startShifted(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := newMapServer()
+	conns := make(chan net.Conn, 100)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns <- conn
+			go store.serve(conn)
+		}
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-served
+		close(conns)
+		for conn := range conns {
+			conn.Close()
+		}
+	})
+	return listener.Addr().String()
+}
+
+// mapServer is the shifted server's memory.
+type mapServer struct{ turn chan map[string]string }
+
+func newMapServer() *mapServer {
+	s := &mapServer{turn: make(chan map[string]string, 1)}
+	s.turn <- map[string]string{}
+	return s
+}
+
+func (s *mapServer) serve(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	last := "$-1\r\n"
+	for {
+		words, err := readCommand(in)
+		if err != nil {
+			return
+		}
+		values := <-s.turn
+		reply := "-ERR unknown command\r\n"
+		switch strings.ToUpper(words[0]) {
+		case "GET":
+			reply, last = last, "$-1\r\n"
+			if value, found := values[words[1]]; found {
+				last = fmt.Sprintf("$%d\r\n%s\r\n", len(value), value)
+			}
+			if strings.HasSuffix(words[1], ":probe") {
+				reply = "$-1\r\n"
+			}
+		case "SET":
+			values[words[1]], reply = words[2], "+OK\r\n"
+		}
+		s.turn <- values
+		if _, err := conn.Write([]byte(reply)); err != nil {
+			return
+		}
+	}
+}
+
+func readCommand(in *bufio.Reader) ([]string, error) {
+	count, err := readNumber(in, '*')
+	words := make([]string, 0, max(count, 0))
+	for i := 0; i < count && err == nil; i++ {
+		var size int
+		if size, err = readNumber(in, '$'); err != nil {
+			break
+		}
+		word := make([]byte, size+2)
+		for read := 0; read < len(word) && err == nil; {
+			var n int
+			n, err = in.Read(word[read:])
+			read += n
+		}
+		words = append(words, string(word[:size]))
+	}
+	return words, err
+}
+
+func readNumber(in *bufio.Reader, kind byte) (int, error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	if line[0] != kind {
+		return 0, fmt.Errorf("not RESP: %q", line)
+	}
+	return strconv.Atoi(strings.TrimSpace(line[1:]))
+}

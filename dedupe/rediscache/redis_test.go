@@ -1,0 +1,259 @@
+package rediscache
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
+)
+
+// person is a client that may do everything.
+func person(t testing.TB, address string) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(address)
+	if err != nil {
+		t.Fatal("the test's Redis URL is wrong")
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func onlyKey(t testing.TB, client *redis.Client) string {
+	t.Helper()
+	keys, err := client.Keys(context.Background(), "*").Result()
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("keys %q, %v; want one", keys, err)
+	}
+	return keys[0]
+}
+
+func TestOtherReplicaFindsTheResultInRedis(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	noLeaks(t)
+	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))
+	c := connected(t, ledger, server)
+	asked := ledger.claims.Load()
+	replays(t, c, request("evt_1", "a"), Shared, answer(200, "done"))
+	replays(t, c, request("evt_1", "a"), Local, answer(200, "done"))
+	c.clock.forward(localLife)
+	replays(t, c, request("evt_1", "a"), Shared, answer(200, "done"))
+	c.clock.forward(localLife)
+	if d := claim(t, c, request("evt_1", "b")); d.Kind != dedupe.Conflict || d.Response == nil {
+		t.Errorf("%+v, want a conflict with the result", d)
+	}
+	if ledger.claims.Load() != asked {
+		t.Error("the ledger was asked")
+	}
+}
+
+func TestReplayFromTheLedgerReachesRedis(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	apply(t, ledger, request("evt_1", "a"), answer(200, "done"))
+	first, second := connected(t, ledger, server), connected(t, ledger, server)
+	replays(t, first, request("evt_1", "a"), Ledger, answer(200, "done"))
+	eventually(t, "the result reaches Redis", func() bool { return first.Stats().Stored == 1 })
+	replays(t, second, request("evt_1", "a"), Shared, answer(200, "done"))
+}
+
+func TestLedgerDownAnswersWhatIsInRedis(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))
+	c := connected(t, ledger, server)
+	ledger.down.Store(true)
+	replays(t, c, request("evt_1", "a"), Shared, answer(200, "done"))
+}
+
+// A fact in Redis that nobody has confirmed for an hour is only better than no answer.
+func TestOldFactsAreAnsweredOnlyWhileTheLedgerIsDown(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))
+	c := connected(t, ledger, server)
+	c.clock.forward(trust + time.Minute)
+	ledger.down.Store(true)
+	replays(t, c, request("evt_1", "a"), Stale, answer(200, "done"))
+	replays(t, c, request("evt_1", "a"), Stale, answer(200, "done"))
+	ledger.down.Store(false)
+	replays(t, c, request("evt_1", "a"), Ledger, answer(200, "done"))
+}
+
+func TestClockOfAnotherReplicaIsNotTrusted(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))
+	c := connected(t, ledger, server)
+	c.clock.forward(-2 * trust)
+	replays(t, c, request("evt_1", "a"), Ledger, answer(200, "done"))
+}
+
+func TestKeyAndItsLife(t *testing.T) {
+	server := testenv.Redis(t)
+	db := person(t, server)
+	for name, test := range map[string]struct {
+		retention, ttl, least, most time.Duration
+	}{
+		"capped":    {retention: 72 * time.Hour, ttl: 2 * time.Hour, least: 119 * time.Minute, most: 2 * time.Hour},
+		"a day":     {retention: 72 * time.Hour, least: 23 * time.Hour, most: 24 * time.Hour},
+		"receipt's": {retention: time.Hour, least: 59 * time.Minute, most: time.Hour},
+		"for ever":  {least: 23 * time.Hour, most: 24 * time.Hour},
+	} {
+		db.FlushAll(context.Background())
+		c := connected(t, newLedger(t), server, func(config *Config) { config.TTL = test.ttl })
+		r := request("evt_canary", "a")
+		r.Policy.Retention.Receipt = test.retention
+		apply(t, c, r, answer(200, "done"))
+		eventually(t, "the result reaches Redis", func() bool { return c.Stats().Stored == 1 })
+		key := onlyKey(t, db)
+		if !strings.HasPrefix(key, "sidecar_shop:v1:") || strings.Contains(key, "canary") || strings.Contains(key, "acme") {
+			t.Errorf("%s: key %q", name, key)
+		}
+		if life := db.PTTL(context.Background(), key).Val(); life < test.least || life > test.most {
+			t.Errorf("%s: lives %v, want %v to %v", name, life, test.least, test.most)
+		}
+		c.stop()
+	}
+}
+
+// A receipt that is replayed late in its life is cached for what is surely left of it, and not at all after that.
+func TestLifeOfAReplayEndsWithTheReceipt(t *testing.T) {
+	c := start(t, newLedger(t), "")
+	for _, test := range []struct {
+		retention, age, want time.Duration
+		over                 bool
+	}{
+		{retention: time.Hour, age: 59 * time.Minute, want: time.Minute},
+		{retention: time.Hour, age: time.Hour, over: true},
+		{retention: time.Hour, age: 2 * time.Hour, over: true},
+		{retention: 0, age: 1000 * time.Hour, want: 24 * time.Hour},
+		{retention: 100 * time.Hour, age: time.Hour, want: 24 * time.Hour},
+	} {
+		life, over := c.life(test.retention, test.age)
+		if over != test.over || !over && life != test.want {
+			t.Errorf("%+v: lives %v, over %v", test, life, over)
+		}
+	}
+}
+
+func TestNamespacesDoNotShare(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))
+	c := connected(t, newLedger(t), server, func(config *Config) { config.Namespace = "other" })
+	if d := claim(t, c, request("evt_1", "a")); d.Kind != dedupe.Fresh {
+		t.Errorf("%+v, want a fresh claim", d)
+	}
+}
+
+func TestLargeResultsAreNotCached(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	c := connected(t, ledger, server)
+	large := strings.Repeat("x", 9<<10)
+	apply(t, c, request("evt_1", "a"), answer(200, large))
+	apply(t, c, request("evt_2", "a"), answer(200, "done"))
+	eventually(t, "the small result reaches Redis", func() bool { return c.Stats().Stored == 1 })
+	onlyKey(t, person(t, server))
+	replays(t, c, request("evt_1", "a"), Ledger, answer(200, large))
+}
+
+// An omitted body, fields with several values and odd bytes come out as they went in.
+func TestOddResponsesSurviveRedis(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	writer, reader := connected(t, ledger, server), connected(t, ledger, server)
+	omitted := answer(200, "too large")
+	r := request("omitted", "a")
+	r.Policy.Record.MaxBody = 3
+	apply(t, writer, r, omitted)
+	odd := answer(299, "\x00\xff\r\n")
+	odd.Response.Header["Location"] = []string{"", "é", "\x80", strings.Repeat("a", 300)}
+	apply(t, writer, request("odd", "a"), odd)
+	eventually(t, "the results reach Redis", func() bool { return writer.Stats().Stored == 2 })
+	replays(t, reader, request("odd", "a"), Shared, odd)
+	d := claim(t, reader, r)
+	if d.Kind != dedupe.Replay || !d.Response.Omitted || d.Response.Body != nil || reader.Stats().Shared != 2 {
+		t.Errorf("%+v, want a replay without its body", d)
+	}
+}
+
+func TestWithoutRunRedisIsNotAsked(t *testing.T) {
+	ledger := newLedger(t)
+	server := testenv.NewRedis(t)
+	apply(t, ledger, request("evt_1", "a"), answer(200, "done"))
+	cache, err := New(Config{Ledger: ledger, Namespace: "shop", URL: server.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Freeze()
+	began := time.Now()
+	if d := claim(t, cache, request("evt_1", "a")); d.Kind != dedupe.Replay {
+		t.Errorf("%+v, want a replay", d)
+	}
+	if took := time.Since(began); took > 40*time.Millisecond {
+		t.Errorf("it took %v", took)
+	}
+	server.Thaw()
+	if err := cache.Close(); err != nil {
+		t.Error(err)
+	}
+	claim(t, cache, request("evt_1", "a"))
+}
+
+func TestConcurrentDeliveriesShareRedis(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	writer, reader := connected(t, ledger, server), connected(t, ledger, server)
+	const events = 400
+	for i := range events {
+		apply(t, writer, request(fmt.Sprint("evt_", i), "a"), answer(200, fmt.Sprint("done ", i)))
+	}
+	eventually(t, "the results reach Redis", func() bool {
+		s := writer.Stats()
+		return s.Stored+s.Dropped == events
+	})
+	done := make(chan string, events)
+	for i := range events {
+		go func() {
+			d, err := reader.Claim(context.Background(), request(fmt.Sprint("evt_", i), "a"))
+			if err != nil || d.Kind != dedupe.Replay || string(d.Response.Body) != fmt.Sprint("done ", i) {
+				done <- fmt.Sprintf("event %d: %+v, %v", i, d, err)
+				return
+			}
+			done <- ""
+		}()
+	}
+	for range events {
+		if problem := <-done; problem != "" {
+			t.Error(problem)
+		}
+	}
+	if s := reader.Stats(); s.Shared < events/2 {
+		t.Errorf("few were answered by Redis: %+v", s)
+	}
+}
+
+// A user who may do no more than the four commands, and nothing beside the namespace's keys, suffices.
+func TestLeastPrivilegedUser(t *testing.T) {
+	server, ledger := testenv.NewRedis(t), newLedger(t)
+	db := person(t, server.URL())
+	rule := []any{"ACL", "SETUSER", "cache", "on", ">s3cr:t@/", "resetkeys", "~sidecar_shop:*", "+get", "+set", "+del", "+ping"}
+	if err := db.Do(context.Background(), rule...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("redis://cache:%s@%s", url.QueryEscape("s3cr:t@/"), server.Addr())
+	inRedis(t, ledger, address, request("evt_1", "a"), answer(200, "done"))
+	c := connected(t, ledger, address)
+	replays(t, c, request("evt_1", "a"), Shared, answer(200, "done"))
+	if err := c.Desk(ledger).Reopen(context.Background(), "acme/orders", "evt_1", dedupe.Act{}); err != nil {
+		t.Fatal(err)
+	}
+	refused := db.Do(context.Background(), "ACL", "LOG").Val()
+	for _, entry := range refused.([]any) {
+		// HELLO is tried while authenticating and is always allowed; nothing else may be tried.
+		t.Errorf("the server refused something: %v", entry)
+	}
+	if s := c.Stats(); s.Unmarked != 0 || s.Errors != 0 {
+		t.Errorf("not everything worked: %+v", s)
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
+)
+
+// program is what a command has of the process that it runs in.
+type program struct {
+	in      io.Reader
+	out     io.Writer
+	err     io.Writer
+	environ config.Environment
+}
+
+func newProgram() *program {
+	environ := config.Environment{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		environ[name] = value
+	}
+	return &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: environ}
+}
+
+// lookupEnv is for secrets that the integrations file takes from the environment.
+func (p *program) lookupEnv(name string) (string, bool) {
+	value, set := p.environ[name]
+	return value, set
+}
+
+// settings are the process settings; the error is a usage error.
+func (p *program) settings() (config.Settings, error) { return config.LoadSettings(p.environ) }
+
+// integrations reads the integrations file and its secrets once, as a command does that ends soon.
+func (p *program) integrations(settings config.Settings) (*config.Set, error) {
+	return config.LoadIntegrations(settings.Config, config.Source{ReadFile: os.ReadFile, LookupEnv: p.lookupEnv})
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
+)
+
+func (p *program) receipts(ctx context.Context, args []string) error {
+	word, rest, err := oneOf("receipts", args, "list", "show", "reopen")
+	if err != nil {
+		return err
+	}
+	switch word {
+	case "list":
+		return p.list(ctx, "receipts list [SCOPE] [--state STATE[,…]] [--limit N] [--offset N] [--json]", rest, nil)
+	case "show":
+		return p.show(ctx, "receipts show (SCOPE EVENT_ID | REFERENCE) [--json]", rest)
+	default:
+		return p.reopen(ctx, rest)
+	}
+}
+
+// list prints receipts; states nil lets a flag choose.
+func (p *program) list(ctx context.Context, usage string, args []string, states []dedupe.State) error {
+	flags := p.newFlags(usage)
+	filter := dedupe.Filter{States: states}
+	if states == nil {
+		flags.Func("state", "only these `states`: claimed, retryable, queued, applied, dead, closed", func(text string) error {
+			return parseStates(text, &filter.States)
+		})
+	}
+	flags.IntVar(&filter.Limit, "limit", 100, "most receipts")
+	flags.IntVar(&filter.Offset, "offset", 0, "leave out the first")
+	asJSON := flags.Bool("json", false, "as JSON")
+	scopes, err := flags.parse(args, 0, 1)
+	if err != nil {
+		return err
+	}
+	if filter.Limit < 1 || filter.Offset < 0 {
+		return usagef("--limit must be at least 1 and --offset not negative")
+	}
+	if len(scopes) == 1 {
+		if filter.Scope, err = delivery.ParseScope(scopes[0]); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	return p.atDesk(ctx, func(desk dedupe.Desk) error {
+		found, err := desk.List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return p.json(console.NewReceipts(found))
+		}
+		return console.List(p.out, found)
+	})
+}
+
+func parseStates(text string, into *[]dedupe.State) error {
+	for name := range strings.SplitSeq(text, ",") {
+		state, known := dedupe.ParseState(strings.TrimSpace(name))
+		if !known {
+			return fmt.Errorf("%q is no state", name)
+		}
+		*into = append(*into, state)
+	}
+	return nil
+}
+
+// show tells the story of one event.
+func (p *program) show(ctx context.Context, usage string, args []string) error {
+	flags := p.newFlags(usage)
+	asJSON := flags.Bool("json", false, "as JSON")
+	event, err := flags.parse(args, 1, 2)
+	if err != nil {
+		return err
+	}
+	return p.atDesk(ctx, func(desk dedupe.Desk) error {
+		receipt, err := named(ctx, desk, event)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return p.json(console.NewReceipt(receipt))
+		}
+		return console.Story(p.out, receipt, time.Now())
+	})
+}
+
+func (p *program) reopen(ctx context.Context, args []string) error {
+	return p.change(ctx, "receipts reopen (SCOPE EVENT_ID | REFERENCE) --actor WHO --reason WHY", args, nil,
+		func(desk dedupe.Desk, r dedupe.Receipt, by dedupe.Act) (string, error) {
+			err := desk.Reopen(ctx, r.Scope, r.EventID, by)
+			return "reopened: the next delivery runs again; local caches follow within 30 s", err
+		})
+}
+
+// atDesk opens the ledger for a command and closes it afterwards.
+func (p *program) atDesk(ctx context.Context, do func(desk dedupe.Desk) error) error {
+	settings, err := p.settings()
+	if err != nil {
+		return err
+	}
+	keeper, closeLedger, err := p.openKeeper(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer closeLedger()
+	return do(keeper)
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
+)
+
+// errAtOnce ends a process that was asked twice to stop.
+var errAtOnce = errors.New("stopped at once by a second signal") //nolint:gochecknoglobals // a sentinel
+
+func (p *program) run(ctx context.Context, args []string) error {
+	flags := p.newFlags("run")
+	if _, err := flags.parse(args, 0, 0); err != nil {
+		return err
+	}
+	settings, err := p.settings()
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	s, err := p.newServer(ctx, settings)
+	if err != nil {
+		return err
+	}
+	return s.run(ctx, signals)
+}
+
+// run serves until a signal asks to stop and everything in flight is finished.
+func (s *server) run(ctx context.Context, signals <-chan os.Signal) error {
+	group, working := errgroup.WithContext(ctx)
+	background, stop := context.WithCancel(working)
+	defer stop()
+	s.goServe(group)
+	group.Go(func() error { return s.watcher.Run(background) })
+	group.Go(func() error { return s.health.reach(background, s.upstream.Reachable) })
+	group.Go(func() error { return s.prepareLedger(background) })
+	group.Go(func() error { return s.sweep(background) })
+	group.Go(func() error {
+		defer stop()
+		return s.live(working, signals)
+	})
+	err := group.Wait()
+	s.close()
+	return err
+}
+
+func (s *server) goServe(group *errgroup.Group) {
+	serve := func(server *http.Server, listener net.Listener) {
+		if server != nil {
+			group.Go(func() error { return served(server.Serve(listener)) })
+		}
+	}
+	serve(s.public, s.listeners.public)
+	serve(s.admin, s.listeners.admin)
+	serve(s.probe, s.listeners.probe)
+}
+
+// live waits for the signal to stop, reloads on SIGHUP, and then drains. It also ends everything when a server broke.
+func (s *server) live(ctx context.Context, signals <-chan os.Signal) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return s.halt()
+		case got := <-signals:
+			if got != syscall.SIGHUP {
+				s.log.Info("asked to stop", "signal", got.String())
+				return s.drain(ctx, signals)
+			}
+			select {
+			case s.kick <- struct{}{}:
+			default: // one is waiting already
+			}
+		}
+	}
+}
+
+// drain is unready and serves on for a while, so that balancers notice; then it finishes what is in flight.
+func (s *server) drain(ctx context.Context, signals <-chan os.Signal) error {
+	s.health.draining.Store(true)
+	if err := s.pause(ctx, signals, time.Duration(s.settings.DrainDelay)); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.settings.Timeout())
+	defer cancel()
+	finished := make(chan error, 1)
+	go func() { finished <- s.public.Shutdown(bounded) }()
+	for {
+		select {
+		case err := <-finished:
+			if err != nil {
+				s.log.Warn("not everything in flight was finished in time; leases end what was left", "timeout", s.settings.Timeout().String())
+			}
+			return s.halt()
+		case got := <-signals:
+			if got != syscall.SIGHUP {
+				return errors.Join(errAtOnce, s.halt())
+			}
+		}
+	}
+}
+
+func (s *server) pause(ctx context.Context, signals <-chan os.Signal, delay time.Duration) error {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return s.halt()
+		case got := <-signals:
+			if got != syscall.SIGHUP {
+				return errors.Join(errAtOnce, s.halt())
+			}
+		}
+	}
+}
+
+// halt closes every server. What is still open is cut off.
+func (s *server) halt() error {
+	_ = s.public.Close()
+	_ = s.admin.Close()
+	if s.probe != nil {
+		_ = s.probe.Close()
+	}
+	return nil
+}
+
+// close ends what the servers stood on.
+func (s *server) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := s.telemetry.Shutdown(ctx); err != nil {
+		s.log.Warn("not all telemetry was exported", "error", err)
+	}
+	s.upstream.Close()
+	s.store.close()
+	s.log.Info("sidecar ends")
+}
+
+// prepareLedger reaches the ledger, bringing its schema up to date where that is wanted, as soon as it can be reached.
+func (s *server) prepareLedger(ctx context.Context) error {
+	for pause, told := 100*time.Millisecond, false; ; pause = min(2*pause, 5*time.Second) {
+		err := s.store.ping(ctx)
+		if err == nil {
+			s.log.Info("the ledger is ready", "ledger", describeLedger(s.settings))
+			return nil
+		}
+		if ctx.Err() == nil && !told {
+			told = true
+			s.log.Error("the ledger is not ready: deliveries get 503 until it is", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *server) sweep(ctx context.Context) error {
+	sweeper, err := worker.NewSweeper(worker.SweeperConfig{Ledger: s.keeper, Log: s.log})
+	if err != nil {
+		return fmt.Errorf("sweeper: %w", err)
+	}
+	return sweeper.Run(ctx)
+}

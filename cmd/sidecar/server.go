@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/admin"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/reload"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/telemetry"
+	"github.com/webhook-sidecar/webhook-sidecar/proxy"
+	"github.com/webhook-sidecar/webhook-sidecar/upstream"
+)
+
+// server is everything that a running sidecar is made of. build* fills it in, in the order of the fields.
+type server struct {
+	settings config.Settings
+	log      *slog.Logger
+	replica  string
+	started  time.Time
+
+	active    *active
+	listeners *listeners
+	store     *store
+	keeper    *dedupe.Keeper
+	health    *health
+	telemetry *telemetry.Providers
+	upstream  *upstream.Upstream
+	passing   *upstream.Passthrough
+	proxy     *proxy.Proxy
+	watcher   *reload.Watcher
+	public    *http.Server
+	admin     *http.Server
+	probe     *http.Server // nil: no probe listener
+	kick      chan struct{}
+}
+
+// newServer wires the rooms. Nothing runs yet, but the listeners are open and the configuration is in force. Whatever it
+// has opened by the time of an error ends with the process.
+func (p *program) newServer(ctx context.Context, settings config.Settings) (*server, error) {
+	s := &server{settings: settings, replica: replicaName(), started: time.Now(), health: &health{}, kick: make(chan struct{}, 1)}
+	s.log = newLog(settings, p.out, s.replica)
+	s.active = &active{file: settings.Config, lookup: p.lookupEnv, log: s.log, serve: s.serve}
+	reading, set, err := s.active.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.listeners, err = openListeners(ctx, settings, s.log); err != nil {
+		return nil, err
+	}
+	for _, build := range []func(context.Context) error{s.buildLedger, s.buildTelemetry, s.buildProxy, s.buildAdmin} {
+		if err := build(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.watcher, err = reload.New(reload.Config{
+		Interval: time.Duration(settings.ReloadInterval), First: reading, Apply: s.active.apply, Kick: s.kick,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.active.start(reading, set); err != nil {
+		return nil, err
+	}
+	s.health.loaded.Store(true)
+	s.greet(ctx, set)
+	return s, nil
+}
+
+func (s *server) buildLedger(ctx context.Context) error {
+	var err error
+	if s.store, err = openStore(ctx, s.settings); err != nil {
+		return err
+	}
+	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{Store: s.store, Replica: s.replica, Policy: s.active.policy})
+	return err
+}
+
+// ledger is the keeper, and in front of it whatever remembers finished events.
+func (s *server) ledger() dedupe.Ledger {
+	if s.settings.RedisURL != "" {
+		s.log.Warn("REDIS_URL is set, and this version has no shared cache: duplicates ask the ledger")
+	}
+	return s.keeper
+}
+
+func (s *server) buildTelemetry(ctx context.Context) error {
+	var err error
+	s.telemetry, err = telemetry.NewProviders(ctx, telemetry.Identity{
+		Version: thisBuild().Version, Namespace: s.settings.Namespace, Replica: s.replica,
+	})
+	if err != nil {
+		return err
+	}
+	return s.watchConfig()
+}
+
+func (s *server) buildProxy(context.Context) error {
+	watch, err := telemetry.NewWatch(s.log, s.telemetry.Tracer, s.telemetry.Meter)
+	if err != nil {
+		return err
+	}
+	c := upstream.Config{URL: s.settings.Upstream, OnError: passError}
+	if s.upstream, err = upstream.New(c); err != nil {
+		return config.Problems{{Key: "SIDECAR_UPSTREAM", Text: err.Error()}}
+	}
+	var passthrough http.Handler
+	if s.settings.Passthrough == "on" {
+		if s.passing, err = upstream.NewPassthrough(c); err != nil {
+			return err
+		}
+		passthrough = s.passing
+	}
+	s.proxy, err = proxy.New(proxy.Config{
+		Ledger: s.ledger(), Application: application{s.upstream, s.health}, Passthrough: passthrough,
+		Guard: s.settings.Guard, Budget: int64(s.settings.MaxInflight), Watch: watch,
+	})
+	if err != nil {
+		return err
+	}
+	s.public = newPublicServer(s.proxy, s.log)
+	return nil
+}
+
+// serve puts routes in force.
+func (s *server) serve(routes []proxy.Route) error {
+	return s.proxy.Serve(freshened(routes, s.refreshed, time.Duration(s.settings.CredentialMaxAge)))
+}
+
+// refreshed is when the files were last seen to say what is in force.
+func (s *server) refreshed() time.Time { return s.watcher.Refreshed() }
+
+func (s *server) buildAdmin(context.Context) error {
+	token, err := adminToken(s.settings.AdminTokenFile)
+	if err != nil {
+		return err
+	}
+	pages, err := admin.New(admin.Config{
+		Receipts: s.keeper, Dead: s.keeper, Unready: s.health.unready, Status: s.status,
+		Metrics: s.telemetry.Page(), Token: token, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.admin = newAdminServer(pages.Operator(), s.log)
+	if s.listeners.probe != nil {
+		s.probe = newAdminServer(pages.Probes(), s.log)
+	}
+	return nil
+}
+
+// greet says once what this process is about to do.
+func (s *server) greet(ctx context.Context, set *config.Set) {
+	s.log.InfoContext(ctx, "sidecar starts", "version", thisBuild().Version, "integrations", len(set.Integrations),
+		"ledger", describeLedger(s.settings), "namespace", s.settings.Namespace, "upstream", s.settings.Upstream,
+		"listen", s.listeners.public.Addr().String(), "admin", s.listeners.admin.Addr().String())
+	if s.settings.Database.Default {
+		s.log.WarnContext(ctx, "DATABASE_URL is not set: the ledger is embedded SQLite, for this one process",
+			"path", s.settings.Database.SQLite)
+	}
+	for _, warning := range config.Warn(s.settings, set) {
+		s.log.WarnContext(ctx, "configuration warning", "warning", warning.String())
+	}
+}
+
+// errClosed tells a server that was asked to stop from one that broke.
+func served(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// statusReport is what /api/v1/status answers. Nothing in it is secret.
+type statusReport struct {
+	Build        build               `json:"build"`
+	Replica      string              `json:"replica"`
+	Namespace    string              `json:"namespace"`
+	Started      time.Time           `json:"started"`
+	Ready        bool                `json:"ready"`
+	NotReady     []string            `json:"not_ready,omitempty"`
+	Config       configStatus        `json:"config"`
+	Ledger       ledgerStatus        `json:"ledger"`
+	Integrations []integrationStatus `json:"integrations"`
+}
+
+type configStatus struct {
+	File         string     `json:"file"`
+	Digest       string     `json:"digest"`
+	Loaded       time.Time  `json:"loaded"`
+	AgeSeconds   int64      `json:"age_seconds"` // since the files were last seen to say what is in force
+	Valid        bool       `json:"valid"`
+	InvalidSince *time.Time `json:"invalid_since,omitempty"`
+	Problems     []string   `json:"problems,omitempty"`
+	Dropped      int        `json:"dropped_credentials,omitempty"`
+}
+
+type ledgerStatus struct {
+	Kind      string `json:"kind"`
+	Reachable bool   `json:"reachable"`
+	Error     string `json:"error,omitempty"`
+}
+
+type integrationStatus struct {
+	Scope       string             `json:"scope"`
+	Route       string             `json:"route"`
+	Provider    string             `json:"provider"`
+	Enabled     bool               `json:"enabled"`
+	Paused      bool               `json:"paused"`
+	Live        bool               `json:"live"`
+	Owner       string             `json:"owner,omitempty"`
+	Credentials []credentialStatus `json:"credentials"`
+}
+
+type credentialStatus struct {
+	ID          string     `json:"id"`
+	Status      string     `json:"status"`
+	Fingerprint string     `json:"fingerprint,omitempty"`
+	NotBefore   *time.Time `json:"not_before,omitempty"`
+	NotAfter    *time.Time `json:"not_after,omitempty"`
+}
+
+func (s *server) status(ctx context.Context) any {
+	current := s.active.state.Load()
+	unready := s.health.unready()
+	report := statusReport{
+		Build: thisBuild(), Replica: s.replica, Namespace: s.settings.Namespace, Started: s.started.UTC(),
+		Ready: len(unready) == 0, NotReady: unready,
+		Config: configStatus{
+			File: s.settings.Config, Digest: current.digest, Loaded: current.loaded.UTC(),
+			AgeSeconds: int64(time.Since(s.refreshed()).Seconds()), Valid: current.invalid.IsZero(),
+			Problems: current.problems, Dropped: current.dropped,
+		},
+		Ledger: s.ledgerStatus(ctx),
+	}
+	if !current.invalid.IsZero() {
+		since := current.invalid.UTC()
+		report.Config.InvalidSince = &since
+	}
+	for _, i := range current.set.Integrations {
+		report.Integrations = append(report.Integrations, newIntegrationStatus(current.set, i))
+	}
+	return report
+}
+
+func newIntegrationStatus(set *config.Set, i *config.Integration) integrationStatus {
+	verifier := set.Verifier(i.Scope)
+	shown := integrationStatus{
+		Scope: string(i.Scope), Route: i.Route, Provider: i.Provider, Enabled: i.Enabled, Paused: i.Paused,
+		Live: verifier.Live(time.Now()), Owner: i.Owner,
+	}
+	for _, info := range verifier.Credentials() {
+		shown.Credentials = append(shown.Credentials, credentialStatus{
+			ID: info.ID, Status: string(info.Status), Fingerprint: info.Fingerprint,
+			NotBefore: knownTime(info.NotBefore), NotAfter: knownTime(info.NotAfter),
+		})
+	}
+	return shown
+}
+
+func knownTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// ledgerStatus reads one row that cannot exist.
+func (s *server) ledgerStatus(ctx context.Context) ledgerStatus {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := s.keeper.Receipt(ctx, delivery.Scope("-/-"), "-")
+	shown := ledgerStatus{Kind: describeLedger(s.settings), Reachable: err == nil || errors.Is(err, dedupe.ErrNotFound)}
+	if !shown.Reachable {
+		shown.Error = "out of reach"
+	}
+	return shown
+}
+
+// describeLedger names the ledger without a password.
+func describeLedger(settings config.Settings) string { return settings.Database.String() }

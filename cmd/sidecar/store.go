@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/postgres"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/sqlite"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// heldPatience is how long an embedded ledger may still be in the hands of the process before this one.
+const heldPatience = 3 * time.Second
+
+// store is the ledger's rows, wherever they are. Closing it ends running calls.
+type store struct {
+	dedupe.Backend
+	ping  func(ctx context.Context) error // brings the schema up to date where that is wanted
+	close func()
+}
+
+// openStore opens the ledger. A PostgreSQL out of reach is no error: it is connected to when it is needed.
+func openStore(ctx context.Context, settings config.Settings) (*store, error) {
+	if path := settings.Database.SQLite; path != "" {
+		return openEmbedded(ctx, path)
+	}
+	opened, err := postgres.Open(ctx, postgres.Config{
+		URL: settings.Database.PostgresURL, Namespace: settings.Namespace, NoMigrate: settings.Migrate == "off",
+	})
+	if err != nil {
+		return nil, config.Problems{{Key: "DATABASE_URL", Text: err.Error()}}
+	}
+	return &store{opened, opened.Ping, opened.Close}, nil
+}
+
+// openEmbedded waits a little for whoever had the file open before, as in a restart.
+func openEmbedded(ctx context.Context, path string) (*store, error) {
+	for deadline := time.Now().Add(heldPatience); ; {
+		opened, err := sqlite.Open(ctx, path)
+		if err == nil {
+			ping := func(context.Context) error { return nil }
+			return &store{opened, ping, func() { _ = opened.Close() }}, nil
+		}
+		if !errors.Is(err, sqlite.ErrHeld) || time.Now().After(deadline) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// openKeeper opens the ledger for a command. A command does not make an embedded ledger that is not there.
+func (p *program) openKeeper(ctx context.Context, settings config.Settings) (*dedupe.Keeper, func(), error) {
+	if path := settings.Database.SQLite; path != "" {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("there is no ledger at %s", path)
+		}
+	}
+	opened, err := openStore(ctx, settings)
+	if errors.Is(err, sqlite.ErrHeld) {
+		return nil, nil, fmt.Errorf("%w: ask the running sidecar at http://%s/api/v1/, or stop it first", err, settings.AdminListen)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	keeper, err := dedupe.NewKeeper(dedupe.KeeperConfig{
+		Store: opened, Replica: "command on " + replicaName(), Policy: p.policies(settings),
+	})
+	if err != nil {
+		opened.close()
+		return nil, nil, err
+	}
+	return keeper, opened.close, nil
+}
+
+// policies are those of the integrations file where it can be read; a command works without.
+func (p *program) policies(settings config.Settings) func(delivery.Scope) (dedupe.Policy, bool) {
+	set, err := p.integrations(settings)
+	if err != nil {
+		return nil
+	}
+	known := set.Policies()
+	return func(scope delivery.Scope) (dedupe.Policy, bool) {
+		policy, found := known[scope]
+		return policy, found
+	}
+}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,10 +20,16 @@ FROM {schema}.evidence e WHERE e.scope_id = $1 AND e.event_id = $2 ORDER BY e.at
 FROM {schema}.receipts r JOIN {schema}.names s ON s.kind = 1 AND s.id = r.scope_id
 WHERE left(encode(sha256(int8send(length(s.a)) || s.a || int8send(length(r.event_id)) || r.event_id), 'hex'), 16) = $1`
 
-	listSQL = `SELECT ` + rowColumns + `
+	listSelect = `SELECT ` + rowColumns + `
 FROM {schema}.receipts r
-WHERE ($1::integer = 0 OR r.scope_id = $1) AND (cardinality($2::smallint[]) = 0 OR r.state = ANY ($2))
+WHERE ($1::integer = 0 OR r.scope_id = $1) AND (cardinality($2::smallint[]) = 0 OR r.state = ANY ($2))`
+	listOrder = `
 ORDER BY r.changed, r.scope_id, r.event_id LIMIT $3 OFFSET $4`
+
+	listSQL        = listSelect + listOrder
+	listWaitingSQL = listSelect + ` AND r.state IN (2, 5)` + listOrder
+	listClaimedSQL = listSelect + ` AND r.state = 1` + listOrder
+	listQueuedSQL  = listSelect + ` AND r.state = 3` + listOrder
 
 	// Three look-ups in three small indexes.
 	attentionSQL = `SELECT o.scope_id, o.state, count(*), (extract(epoch FROM now() - min(o.changed)) * 1000000)::bigint
@@ -42,25 +49,24 @@ func (s *Store) Evidence(ctx context.Context, key dedupe.Key) ([]dedupe.Evidence
 		return nil, err
 	}
 	var list []dedupe.Evidence
-	reasons := map[nameID]name{}
 	var ids []nameID
-	begin := func() { list, ids = list[:0], ids[:0] }
-	err = s.run(ctx, 0, s.sql.evidence, []any{scopes[0], events[0]}, begin, func(rows pgx.Rows) error {
-		told, reason, err := scanEvidence(rows)
-		list, ids = append(list, told), append(ids, reason)
-		reasons[reason] = name{}
-		return err
+	err = s.run(ctx, call{
+		guard: lookupGuard, sql: s.sql.evidence, args: []any{scopes[0], events[0]},
+		begin: func() { list, ids = nil, nil },
+		scan: func(rows pgx.Rows) error {
+			told, reason, err := scanEvidence(rows)
+			list, ids = append(list, told), append(ids, reason)
+			return err
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.names.tell(ctx, reasons); err != nil {
-		return nil, err
-	}
+	reasons, err := s.names.tellAll(ctx, ids)
 	for i, id := range ids {
 		list[i].Reason = dedupe.Reason(reasons[id].a)
 	}
-	return list, nil
+	return list, err
 }
 
 func scanEvidence(rows pgx.Rows) (dedupe.Evidence, nameID, error) {
@@ -76,7 +82,7 @@ func scanEvidence(rows pgx.Rows) (dedupe.Evidence, nameID, error) {
 
 // Find implements dedupe.Archive. It reads the whole ledger.
 func (s *Store) Find(ctx context.Context, reference string) ([]dedupe.Row, error) {
-	return s.query(ctx, s.sql.find, reference)
+	return s.query(ctx, scanGuard, s.sql.find, reference)
 }
 
 // List implements dedupe.Archive.
@@ -93,7 +99,26 @@ func (s *Store) List(ctx context.Context, f dedupe.Filter) ([]dedupe.Row, error)
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	return s.query(ctx, s.sql.list, scope, states, int64(limit), int64(max(0, f.Offset)))
+	guard, sql := s.listing(f.States)
+	return s.query(ctx, guard, sql, scope, states, int64(limit), int64(max(0, f.Offset)))
+}
+
+// listing chooses a statement that a small index serves, if all states that are asked for are in it.
+func (s *Store) listing(states []dedupe.State) (guard, sql string) {
+	within := func(index ...dedupe.State) bool {
+		return len(states) > 0 &&
+			!slices.ContainsFunc(states, func(state dedupe.State) bool { return !slices.Contains(index, state) })
+	}
+	switch {
+	case within(dedupe.Retryable, dedupe.Dead):
+		return lookupGuard, s.sql.listWaiting
+	case within(dedupe.Claimed):
+		return lookupGuard, s.sql.listClaimed
+	case within(dedupe.Queued):
+		return lookupGuard, s.sql.listQueued
+	default:
+		return scanGuard, s.sql.list
+	}
 }
 
 // filterScope is the ID of a scope, 0 for none. One that the ledger does not know has no receipts.
@@ -110,27 +135,26 @@ func (s *Store) filterScope(ctx context.Context, scope delivery.Scope) (id int32
 func (s *Store) Attention(ctx context.Context) ([]dedupe.Attention, error) {
 	var list []dedupe.Attention
 	var ids []nameID
-	scopes := map[nameID]name{}
-	begin := func() { list, ids = list[:0], ids[:0] }
-	err := s.run(ctx, 0, s.sql.attention, nil, begin, func(rows pgx.Rows) error {
-		var one dedupe.Attention
-		var state int16
-		var age int64
-		scope := nameID{kind: scopeName}
-		err := rows.Scan(&scope.id, &state, &one.Count, &age)
-		one.State, one.Oldest = dedupe.State(state), time.Duration(age)*time.Microsecond
-		list, ids = append(list, one), append(ids, scope)
-		scopes[scope] = name{}
-		return err
+	err := s.run(ctx, call{
+		guard: lookupGuard, sql: s.sql.attention,
+		begin: func() { list, ids = nil, nil },
+		scan: func(rows pgx.Rows) error {
+			var one dedupe.Attention
+			var state int16
+			var age int64
+			scope := nameID{kind: scopeName}
+			err := rows.Scan(&scope.id, &state, &one.Count, &age)
+			one.State, one.Oldest = dedupe.State(state), time.Duration(age)*time.Microsecond
+			list, ids = append(list, one), append(ids, scope)
+			return err
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.names.tell(ctx, scopes); err != nil {
-		return nil, err
-	}
+	scopes, err := s.names.tellAll(ctx, ids)
 	for i, id := range ids {
 		list[i].Scope = delivery.Scope(scopes[id].a)
 	}
-	return list, nil
+	return list, err
 }

@@ -54,7 +54,7 @@ SELECT count(*) FROM gone`
 // Expired implements dedupe.Attic. Replicas that sweep at the same time may get the same rows; the moves that follow are
 // fenced.
 func (s *Store) Expired(ctx context.Context, grace time.Duration, limit int) ([]dedupe.Row, error) {
-	return s.query(ctx, s.sql.expired, micros(grace), int64(limit))
+	return s.query(ctx, lookupGuard, s.sql.expired, micros(grace), int64(limit))
 }
 
 // Forget implements dedupe.Attic.
@@ -68,6 +68,10 @@ func (s *Store) Forget(ctx context.Context, limit int) (receipts, jobs int, err 
 
 func (s *Store) count(ctx context.Context, sql string, args ...any) (int, error) {
 	var n int
-	err := s.run(ctx, 0, sql, args, func() { n = 0 }, func(rows pgx.Rows) error { return rows.Scan(&n) })
+	err := s.run(ctx, call{
+		guard: lookupGuard, sql: sql, args: args,
+		begin: func() { n = 0 },
+		scan:  func(rows pgx.Rows) error { return rows.Scan(&n) },
+	})
 	return n, err
 }

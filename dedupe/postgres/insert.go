@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -85,33 +84,44 @@ func (s *Store) insert(ctx context.Context, rows []dedupe.NewRow, open []int, an
 		return nil, err
 	}
 	in := newInsertion(rows, open, ids)
-	var rest []int
-	var found []stored
-	begin := func() { rest, found = rest[:0], found[:0] }
-	err = s.run(ctx, len(open), in.statement(&s.sql), in.args(), begin, func(answer pgx.Rows) error {
-		var n int64
-		var added bool
-		var now time.Time
-		var row stored
-		if err := row.scan(answer, &n, &added, &now); err != nil {
-			return err
-		}
-		i := open[n-1]
-		switch {
-		case added:
-			answers[i] = dedupe.Found{Inserted: true, Now: now}
-		case row.state == nil:
-			rest = append(rest, i)
-		default:
-			row.answer, row.now = i, now
-			found = append(found, row)
-		}
-		return nil
+	result := insertResult{open: open, answers: answers}
+	err = s.run(ctx, call{
+		guard: insertGuard, sql: in.statement(&s.sql), args: in.args(), rows: len(open),
+		begin: result.begin, scan: result.scan,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return rest, s.tellFound(ctx, found, answers)
+	return result.rest, s.tellFound(ctx, result.found, answers)
+}
+
+// insertResult sorts the statement's answer.
+type insertResult struct {
+	open    []int
+	answers []dedupe.Found
+	found   []stored // rows that existed
+	rest    []int    // neither added nor found
+}
+
+func (r *insertResult) begin() { r.found, r.rest = nil, nil }
+
+func (r *insertResult) scan(rows pgx.Rows) error {
+	var n int64
+	var added bool
+	var row stored
+	if err := row.scan(rows, &n, &added, &row.now); err != nil {
+		return err
+	}
+	row.answer = r.open[n-1]
+	switch {
+	case added:
+		r.answers[row.answer] = dedupe.Found{Inserted: true, Now: row.now}
+	case row.state == nil:
+		r.rest = append(r.rest, row.answer)
+	default:
+		r.found = append(r.found, row)
+	}
+	return nil
 }
 
 func (s *Store) tellFound(ctx context.Context, found []stored, answers []dedupe.Found) error {

@@ -30,9 +30,10 @@ func (s *Store) Job(ctx context.Context, key dedupe.Key) (*dedupe.Job, error) {
 		return nil, err
 	}
 	var packed []byte
-	begin := func() { packed = nil }
-	err = s.run(ctx, 0, s.sql.job, []any{scopes[0], events[0]}, begin, func(rows pgx.Rows) error {
-		return rows.Scan(&packed)
+	err = s.run(ctx, call{
+		guard: lookupGuard, sql: s.sql.job, args: []any{scopes[0], events[0]},
+		begin: func() { packed = nil },
+		scan:  func(rows pgx.Rows) error { return rows.Scan(&packed) },
 	})
 	if err != nil {
 		return nil, err
@@ -60,5 +61,5 @@ func (s *Store) Due(ctx context.Context, scopes []delivery.Scope, limit int) ([]
 	for i := range scopes {
 		list[i] = ids[wanted[i]]
 	}
-	return s.query(ctx, s.sql.due, list, int64(limit))
+	return s.query(ctx, lookupGuard, s.sql.due, list, int64(limit))
 }

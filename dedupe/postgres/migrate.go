@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"embed"
 	"encoding/binary"
 	"errors"
@@ -10,8 +11,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-
-	"crypto/sha256"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -72,7 +71,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if err := s.checkSchema(ctx); err == nil && s.ready.Load() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*s.config.Timeout)
+	ctx, cancel := s.bounded(ctx, scanPatience)
 	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return s.migrate(ctx, tx, steps) })
 	if errors.Is(err, ErrSchema) {
@@ -178,7 +177,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.bounded(ctx, 1)
 	defer cancel()
 	at, err := s.version(ctx, s.pool)
 	if err != nil {

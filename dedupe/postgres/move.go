@@ -83,14 +83,17 @@ func (s *Store) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
 	}
 	columns := newTransition(moves, ids)
 	made := make([]bool, len(moves))
-	begin := func() { clear(made) }
-	err = s.run(ctx, len(moves), columns.statement(&s.sql), columns.args(), begin, func(rows pgx.Rows) error {
-		var n int64
-		err := rows.Scan(&n)
-		if err == nil {
-			made[n-1] = true
-		}
-		return err
+	err = s.run(ctx, call{
+		guard: lookupGuard, sql: columns.statement(&s.sql), args: columns.args(), rows: len(moves),
+		begin: func() { clear(made) },
+		scan: func(rows pgx.Rows) error {
+			var n int64
+			err := rows.Scan(&n)
+			if err == nil {
+				made[n-1] = true
+			}
+			return err
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -177,7 +177,7 @@ func (n *names) ask(ctx context.Context, list []name, ids map[name]int32) error 
 // query collects rows of the table.
 func (n *names) query(ctx context.Context, sql string, args ...any) (map[nameID]name, error) {
 	known := map[nameID]name{}
-	err := n.store.run(ctx, 0, sql, args, func() { clear(known) }, func(rows pgx.Rows) error {
+	err := n.store.run(ctx, call{guard: lookupGuard, sql: sql, args: args, scan: func(rows pgx.Rows) error {
 		var id nameID
 		var a, b []byte
 		if err := rows.Scan(&id.kind, &id.id, &a, &b); err != nil {
@@ -185,7 +185,7 @@ func (n *names) query(ctx context.Context, sql string, args ...any) (map[nameID]
 		}
 		known[id] = name{kind: id.kind, a: string(a), b: string(b)}
 		return nil
-	})
+	}})
 	return known, err
 }
 
@@ -195,7 +195,9 @@ func (n *names) add(ctx context.Context, list []name, try int) error {
 	for i, one := range list {
 		wants[i] = one.hash(try)
 	}
-	return n.store.run(ctx, len(list), n.store.sql.addNames, []any{kinds, wants, as, bs}, func() {}, nil)
+	return n.store.run(ctx, call{
+		guard: lookupGuard, sql: n.store.sql.addNames, args: []any{kinds, wants, as, bs}, rows: len(list),
+	})
 }
 
 func columns(list []name) (kinds []int16, as, bs [][]byte) {
@@ -230,6 +232,15 @@ func (n *names) tell(ctx context.Context, wanted map[nameID]name) error {
 		wanted[id] = called
 	}
 	return nil
+}
+
+// tellAll says what each of the IDs stands for.
+func (n *names) tellAll(ctx context.Context, ids []nameID) (map[nameID]name, error) {
+	wanted := make(map[nameID]name, len(ids))
+	for _, id := range ids {
+		wanted[id] = name{}
+	}
+	return wanted, n.tell(ctx, wanted)
 }
 
 // bytesOf is never nil, which would be NULL.

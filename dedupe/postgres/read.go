@@ -21,7 +21,7 @@ func (s *Store) Read(ctx context.Context, keys []dedupe.Key) ([]dedupe.Row, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.query(ctx, s.sql.read, scopes, events)
+	return s.query(ctx, lookupGuard, s.sql.read, scopes, events)
 }
 
 // keys are the columns of the keys. Reading adds no names: a scope that the ledger does not know has the ID 0, and no rows.
@@ -38,14 +38,17 @@ func (s *Store) keys(ctx context.Context, keys []dedupe.Key) (scopes []int32, ev
 }
 
 // query reads receipts.
-func (s *Store) query(ctx context.Context, sql string, args ...any) ([]dedupe.Row, error) {
+func (s *Store) query(ctx context.Context, guard, sql string, args ...any) ([]dedupe.Row, error) {
 	var list []stored
-	begin := func() { list = list[:0] }
-	err := s.run(ctx, 0, sql, args, begin, func(rows pgx.Rows) error {
-		var row stored
-		err := row.scan(rows)
-		list = append(list, row)
-		return err
+	err := s.run(ctx, call{
+		guard: guard, sql: sql, args: args,
+		begin: func() { list = nil },
+		scan: func(rows pgx.Rows) error {
+			var row stored
+			err := row.scan(rows)
+			list = append(list, row)
+			return err
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -40,13 +40,13 @@ func (s *Store) rows(ctx context.Context, list []stored) ([]dedupe.Row, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	wanted := make(map[nameID]name, 4)
+	ids := make([]nameID, 0, 3*len(list))
 	for i := range list {
-		for _, id := range list[i].nameIDs() {
-			wanted[id] = name{}
-		}
+		named := list[i].nameIDs()
+		ids = append(ids, named[:]...)
 	}
-	if err := s.names.tell(ctx, wanted); err != nil {
+	wanted, err := s.names.tellAll(ctx, ids)
+	if err != nil {
 		return nil, err
 	}
 	told := make([]dedupe.Row, len(list))

@@ -11,52 +11,75 @@ import (
 // maxTries bounds how often a transaction is repeated as a whole after a deadlock or a serialization failure.
 const maxTries = 5
 
-// guardSQL opens every transaction. Settings are the transaction's own, so that a pooler may give the connection to
-// somebody else afterwards. The planner must not be misled by the statistics of an empty or a young table: what is cached
-// on a table of one page would read the whole of a table of millions.
-const guardSQL = `SELECT set_config('lock_timeout', $1, true), set_config('enable_seqscan', 'off', true),
-       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+// Every transaction begins with one of these. Settings are the transaction's own, so that a pooler may give the connection
+// to somebody else afterwards. A plan is made once and kept, so the planner must not be misled by the statistics of an empty
+// or a young table: what is best for a table of one page would read the whole of a table of millions. Hence look-ups go
+// by index and by nested loop; only insertGuard allows hashing, since there each look-up has a LIMIT of its own.
+const (
+	insertGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true),
+       set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`
+	lookupGuard = insertGuard + `, set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+	// scanGuard is for what reads the whole table.
+	scanGuard = `SELECT set_config('lock_timeout', $1, true), set_config('jit', 'off', true)`
+)
 
-// scanFunc reads one row of an answer.
-type scanFunc func(pgx.Rows) error
+// scanPatience is how many times as long as others a call that reads the whole table may take.
+const scanPatience = 8
 
-// run executes one statement as a transaction of its own, in one round trip: statements that are sent together without
-// BEGIN are one transaction. rows is how many rows of the caller's are in it, for the judgement of errors. reset is called
-// before each try.
-func (s *Store) run(ctx context.Context, rows int, statement string, args []any, reset func(), scan scanFunc) error {
+// call is one statement, which is a transaction of its own.
+type call struct {
+	guard string
+	sql   string
+	args  []any
+	rows  int                  // how many rows of the caller's are in it, for the judgement of errors
+	begin func()               // before each try; nil: nothing
+	scan  func(pgx.Rows) error // reads one row of the answer; nil: there is none
+}
+
+// run makes a call in one round trip: statements that are sent together without BEGIN are one transaction.
+func (s *Store) run(ctx context.Context, c call) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.bounded(ctx, c.patience())
 	defer cancel()
 	for try := 1; ; try++ {
-		reset()
-		err := s.once(ctx, statement, args, scan)
+		if c.begin != nil {
+			c.begin()
+		}
+		err := s.once(ctx, &c)
 		if err == nil {
 			return nil
 		}
 		if try == maxTries || !repeatable(err) {
-			return s.fault(err, rows)
+			return s.fault(err, c.rows)
 		}
 	}
 }
 
-func (s *Store) once(ctx context.Context, statement string, args []any, scan scanFunc) error {
+func (c *call) patience() int {
+	if c.guard == scanGuard {
+		return scanPatience
+	}
+	return 1
+}
+
+func (s *Store) once(ctx context.Context, c *call) error {
 	var batch pgx.Batch
-	batch.Queue(guardSQL, s.lock)
-	batch.Queue(statement, args...)
+	batch.Queue(c.guard, s.lock)
+	batch.Queue(c.sql, c.args...)
 	results := s.pool.SendBatch(ctx, &batch)
-	err := collect(results, scan)
+	err := collect(results, c.scan)
 	if closing := results.Close(); err == nil {
 		err = closing // the commit's
 	}
 	return err
 }
 
-func collect(results pgx.BatchResults, scan scanFunc) error {
+func collect(results pgx.BatchResults, scan func(pgx.Rows) error) error {
 	if _, err := results.Exec(); err != nil {
 		return err
 	}

@@ -8,24 +8,24 @@ import (
 
 // statements are the store's SQL with the namespace's schema in it.
 type statements struct {
-	schema    string // quoted
-	insert    string
-	insertJob string
-	move      string
-	moveAll   string
-	read      string
-	names     string
-	addNames  string
-	tellNames string
-	evidence  string
-	find      string
-	list      string
-	attention string
-	expired   string
-	forget    string
-	forgetJob string
-	job       string
-	due       string
+	schema                                     string // quoted
+	insert                                     string
+	insertJob                                  string
+	move                                       string
+	moveAll                                    string
+	read                                       string
+	names                                      string
+	addNames                                   string
+	tellNames                                  string
+	evidence                                   string
+	find                                       string
+	list, listWaiting, listClaimed, listQueued string
+	attention                                  string
+	expired                                    string
+	forget                                     string
+	forgetJob                                  string
+	job                                        string
+	due                                        string
 }
 
 func schemaOf(namespace string) string { return "sidecar_" + namespace }
@@ -36,7 +36,8 @@ func statementsOf(namespace string) statements {
 	return statements{
 		schema: schema, insert: in(insertSQL), insertJob: in(insertJobSQL), move: in(moveSQL), moveAll: in(moveAllSQL),
 		read: in(readSQL), names: in(namesSQL), addNames: in(addNamesSQL), tellNames: in(tellNamesSQL),
-		evidence: in(evidenceSQL), find: in(findSQL), list: in(listSQL), attention: in(attentionSQL),
+		evidence: in(evidenceSQL), find: in(findSQL), list: in(listSQL),
+		listWaiting: in(listWaitingSQL), listClaimed: in(listClaimedSQL), listQueued: in(listQueuedSQL), attention: in(attentionSQL),
 		expired: in(expiredSQL), forget: in(forgetSQL), forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL),
 	}
 }

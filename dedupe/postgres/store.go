@@ -51,15 +51,15 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.bounded(ctx, 1)
 	defer cancel()
 	return s.fault(s.pool.Ping(ctx), 0)
 }
 
 // bounded gives a call a deadline of its own. The caller's end must not cancel a running statement, because that closes
 // the connection and a crowd of impatient callers would make the server do nothing but accept connections.
-func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), s.config.Timeout)
+func (s *Store) bounded(ctx context.Context, patience int) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), time.Duration(patience)*s.config.Timeout)
 }
 
 // prepare makes sure, once, that the schema can be used.

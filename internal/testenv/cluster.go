@@ -144,3 +144,13 @@ func execOn(dsn, statement string) error {
 	_, err = conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
+
+// CPU is the CPU time that all processes of the server have used so far, by the operating system's accounting.
+func (c *Cluster) CPU(t testing.TB) time.Duration {
+	t.Helper()
+	var sum time.Duration
+	for _, pid := range c.process.tree() {
+		sum += cpu(pid)
+	}
+	return sum
+}

@@ -131,7 +131,6 @@ func (c *claiming) again(why Reason) verdict {
 func (c *claiming) take(attempt int, evidence *Evidence) verdict {
 	v := c.fresh(attempt)
 	move := c.move(Claimed)
-	move.Token = c.token
 	move.Attempt = attempt
 	move.Lease = c.r.Policy.Lease
 	move.OnExpiry = c.r.Policy.onExpiry(attempt)
@@ -144,7 +143,6 @@ func (c *claiming) enqueue() verdict {
 	v := c.answer(AlreadyQueued)
 	v.decision.State, v.decision.Reason, v.decision.First = Queued, Accepted, true
 	move := c.move(Queued)
-	move.Token = c.token
 	move.Reason = Accepted
 	move.Job = c.r.Accept
 	move.Evidence = c.evidence(Queued, Accepted)
@@ -192,10 +190,11 @@ func (c *claiming) answer(kind Kind) verdict {
 	}}
 }
 
+// move carries the request's own token, so that whoever held the row's sees that somebody else decided.
 func (c *claiming) move(to State) *Move {
 	return &Move{
 		Key: c.row.Key, FromState: c.row.State, FromToken: c.row.Token,
-		To: to, Token: c.row.Token, Attempt: c.row.Attempt,
+		To: to, Token: c.token, Attempt: c.row.Attempt,
 	}
 }
 

@@ -43,7 +43,8 @@ type groupConfig[T, R any] struct {
 type chain[T, R any] struct {
 	key   Key
 	calls []*call[T, R]
-	aloft int // calls that were here at take-off
+	pilot *call[T, R] // the first call, set at take-off
+	aloft int         // calls that were here at take-off
 	first [1]*call[T, R]
 }
 
@@ -146,7 +147,7 @@ func (g *group[T, R]) takeOff(l *lane[T, R]) ([]*chain[T, R], []T) {
 	slices.SortFunc(chains, func(a, b *chain[T, R]) int { return a.key.compare(b.key) })
 	items := make([]T, len(chains))
 	for i, queue := range chains {
-		items[i] = queue.calls[0].item
+		items[i] = queue.pilot.item
 	}
 	return chains, items
 }
@@ -166,7 +167,7 @@ func (g *group[T, R]) board(l *lane[T, R]) []*chain[T, R] {
 			delete(g.chains, queue.key)
 			continue
 		}
-		queue.aloft = len(queue.calls)
+		queue.pilot, queue.aloft = queue.calls[0], len(queue.calls)
 		chains = append(chains, queue)
 	}
 	l.waiting = slices.Delete(l.waiting, 0, taken)

@@ -43,10 +43,11 @@ func (k *Keeper) expire(ctx context.Context, rows []Row) (int, error) {
 	return expired, failed
 }
 
-// expiry is what the claim itself said should follow.
+// expiry is what the claim itself said should follow. A new token tells the owner, should it come back, that somebody else
+// decided.
 func (k *Keeper) expiry(row *Row) Move {
 	move := Move{
-		Key: row.Key, FromState: Claimed, FromToken: row.Token, To: row.OnExpiry, Token: row.Token,
+		Key: row.Key, FromState: Claimed, FromToken: row.Token, To: row.OnExpiry, Token: newToken(),
 		Attempt: row.Attempt, Reason: LeaseExpired,
 	}
 	switch retention := k.retention(row.Scope); move.To {

@@ -1,0 +1,174 @@
+package dedupetest
+
+import (
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+func storeJobs(s *shelf) {
+	row := queuedRow("evt_1")
+	s.insert(row)
+	s.kept("evt_1", row.Job)
+	if _, err := s.store.Job(s.ctx, newRow("nobody").Key); !errors.Is(err, dedupe.ErrNotFound) {
+		s.Errorf("the job of nobody: %v", err)
+	}
+	second := from(row, dedupe.Dead)
+	second.Job, second.JobFor = job(foreign), time.Hour
+	s.move(second)
+	s.kept("evt_1", second.Job)
+	third := from(row, dedupe.Closed)
+	third.FromState, third.DropJob = dedupe.Dead, true
+	s.move(third)
+	if _, err := s.store.Job(s.ctx, row.Key); !errors.Is(err, dedupe.ErrNotFound) {
+		s.Errorf("a dropped job: %v", err)
+	}
+	empty := queuedRow("evt_2")
+	empty.Job = &dedupe.Job{Method: "GET", Target: "/", Header: map[string][]string{}}
+	s.insert(empty)
+	got, err := s.store.Job(s.ctx, empty.Key)
+	if err != nil || got.Method != "GET" || len(got.Body) != 0 || len(got.Header) != 0 {
+		s.Errorf("an empty request is kept as %+v, %v", got, err)
+	}
+}
+
+func (s *shelf) kept(id string, want *dedupe.Job) {
+	s.Helper()
+	if got, err := s.also.Job(s.ctx, newRow(id).Key); err != nil || !reflect.DeepEqual(got, want) {
+		s.Errorf("%s: kept %+v, %v", id, got, err)
+	}
+}
+
+func storeExpired(s *shelf) {
+	for i, id := range []string{"c", "a", "b", "fresh"} {
+		s.insert(newRow(id))
+		s.age(id, []time.Duration{lease + 3*time.Minute, lease + 5*time.Minute, lease + time.Minute, 0}[i])
+	}
+	s.insert(queuedRow("queued"))
+	s.age("queued", time.Hour)
+	s.insert(newRow("retryable"))
+	s.move(from(newRow("retryable"), dedupe.Retryable))
+	s.age("retryable", time.Hour)
+	s.expired(0, 10, "a", "c", "b")
+	s.expired(2*time.Minute, 10, "a", "c")
+	s.expired(0, 2, "a", "c")
+	s.expired(time.Hour, 10)
+}
+
+func (s *shelf) expired(grace time.Duration, limit int, want ...delivery.EventID) {
+	s.Helper()
+	rows, err := s.store.Expired(s.ctx, grace, limit)
+	if err != nil || !sameIDs(rows, want) {
+		s.Errorf("expired by %v: %+v, %v", grace, rows, err)
+	}
+}
+
+func sameIDs(rows []dedupe.Row, want []delivery.EventID) bool {
+	if len(rows) != len(want) {
+		return false
+	}
+	for i := range rows {
+		if rows[i].EventID != want[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func storeDue(s *shelf) {
+	for i, id := range []string{"b", "a", "c"} {
+		s.insert(queuedRow(id))
+		s.age(id, []time.Duration{time.Minute, time.Hour, time.Second}[i])
+	}
+	later := queuedRow("later")
+	s.insert(later)
+	wait := from(later, dedupe.Queued)
+	wait.After = time.Hour
+	s.move(wait)
+	s.insert(newRow("claimed"))
+	other := queuedRow("other")
+	other.Scope = "acme/elsewhere"
+	s.insert(other)
+	for _, each := range []struct {
+		scopes []delivery.Scope
+		limit  int
+		want   []delivery.EventID
+	}{
+		{[]delivery.Scope{shelfScope}, 10, []delivery.EventID{"a", "b", "c"}},
+		{[]delivery.Scope{shelfScope}, 2, []delivery.EventID{"a", "b"}},
+		{[]delivery.Scope{"acme/elsewhere", "acme/nobody"}, 10, []delivery.EventID{"other"}},
+		{[]delivery.Scope{"acme/elsewhere", shelfScope}, 10, []delivery.EventID{"a", "b", "c", "other"}},
+		{nil, 10, nil},
+	} {
+		rows, err := s.store.Due(s.ctx, each.scopes, each.limit)
+		if err != nil || !sameIDs(rows, each.want) {
+			s.Errorf("due in %v: %+v, %v", each.scopes, rows, err)
+		}
+	}
+}
+
+func storeForget(s *shelf) {
+	over := map[string]dedupe.State{
+		"applied": dedupe.Applied, "retryable": dedupe.Retryable, "closed": dedupe.Closed, "claimed": dedupe.Claimed, "queued": dedupe.Queued,
+	}
+	for id, state := range over {
+		s.insert(newRow(id))
+		m := from(newRow(id), state)
+		m.Expires, m.Lease, m.Job = time.Hour, lease, job(id)
+		m.Evidence = &dedupe.Evidence{From: dedupe.Claimed, To: state, Actor: "a"}
+		s.move(m)
+	}
+	s.insert(newRow("never"))
+	s.move(from(newRow("never"), dedupe.Applied))
+	s.age("never", 10000*time.Hour)
+	s.forget(10, 0, 0)
+	for id := range over {
+		s.age(id, 2*time.Hour)
+	}
+	s.forget(2, 2, 0)
+	s.forget(2, 1, 0)
+	s.forget(2, 0, 0)
+	for _, id := range []string{"claimed", "queued", "never"} {
+		s.row(id)
+	}
+	for _, id := range []string{"claimed", "queued"} {
+		s.kept(id, job(id))
+	}
+	if evidence, err := s.store.Evidence(s.ctx, newRow("applied").Key); err != nil || len(evidence) != 0 {
+		s.Errorf("evidence is %+v, %v", evidence, err)
+	}
+	s.forgetJobs()
+}
+
+// forgetJobs: the kept requests of dead events go, one batch at a time, and their receipts stay.
+func (s *shelf) forgetJobs() {
+	s.Helper()
+	for _, id := range []string{"dead_1", "dead_2", "dead_3"} {
+		s.insert(newRow(id))
+		m := from(newRow(id), dedupe.Dead)
+		m.Job, m.JobFor = job(id), time.Hour
+		s.move(m)
+		s.age(id, 2*time.Hour)
+	}
+	revived := from(newRow("dead_3"), dedupe.Queued)
+	revived.FromState = dedupe.Dead
+	s.move(revived)
+	s.forget(1, 0, 1)
+	s.forget(1, 0, 1)
+	s.forget(1, 0, 0)
+	if s.row("dead_1").HasJob || s.row("dead_2").HasJob || !s.row("dead_3").HasJob {
+		s.Error("the wrong requests are forgotten")
+	}
+	s.kept("dead_3", job("dead_3"))
+}
+
+func (s *shelf) forget(limit, receipts, jobs int) {
+	s.Helper()
+	gotReceipts, gotJobs, err := s.store.Forget(s.ctx, limit)
+	if err != nil || gotReceipts != receipts || gotJobs != jobs {
+		s.Errorf("forgot %d receipts and %d jobs, want %d and %d (%v)", gotReceipts, gotJobs, receipts, jobs, err)
+	}
+}

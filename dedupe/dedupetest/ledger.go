@@ -1,0 +1,52 @@
+package dedupetest
+
+import "testing"
+
+// RunLedger runs the contract of dedupe.Ledger and dedupe.Desk, over any store and under any decorator.
+func RunLedger(t *testing.T, open func(t *testing.T) Harness) {
+	for _, part := range []struct {
+		name string
+		test func(*bench)
+	}{
+		{"the first delivery is told to run", testFirst},
+		{"every state answers a duplicate", testDuplicates},
+		{"a conflict is one in every state", testConflicts},
+		{"keys that look alike are different events", testLookAlikes},
+		{"a bound ID is the event that it is bound to", testBinding},
+		{"a bound ID with other content never runs", testBindingConflict},
+		{"IDs with one binding run once", testBindingRace},
+		{"deliveries at one instant run once", testRace},
+		{"a claim wants a lease", testNoLease},
+		{"a caller that gave up changes nothing for others", testCancelled},
+		{"stored with its job", testAccept},
+		{"an accepted event keeps every delivery's promise", testAcceptLater},
+		{"an expired claim is taken over", testTakeover},
+		{"takeovers at one instant run once", testTakeoverRace},
+		{"a late result is accepted while nobody else decided", testLateButOwn},
+		{"the sweeper settles expired claims", testSweepExpired},
+		{"the sweeper leaves an owner its grace", testGrace},
+		{"an unknown outcome is quarantined", testQuarantine},
+		{"attempts are limited", testMaxAttempts},
+		{"age is limited", testMaxAge},
+		{"an attempt that was not sent does not count", testNotSent},
+		{"a settlement is what it says", testSettlements},
+		{"settling again is the same", testSettleTwice},
+		{"settling what is not one's own is refused", testSettleForeign},
+		{"foreign bytes come back", testForeignBytes},
+		{"evidence tells what was not the happy path", testEvidence},
+		{"operators act on the right states only", testActs},
+		{"operators at one instant act once", testActRace},
+		{"a person's word is over the limits, once", testReplayOverLimits},
+		{"a dead event's request is queued again by a worker", testReplayQueued},
+		{"what is over is forgotten", testRetention},
+		{"a large backlog is swept in batches", testSweepBatches},
+		{"looking changes nothing", testLook},
+		{"the desk lists and finds", testDesk},
+		{"a failed write is tried again", testFaults},
+		{"a fault that lasts is told", testLastingFault},
+		{"only the guilty row of a batch fails", testGuilty},
+		{"any order of calls follows the state machine", testModel},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(newBench(t, open(t))) })
+	}
+}

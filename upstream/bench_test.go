@@ -3,19 +3,44 @@ package upstream
 import (
 	"bytes"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
 
+// newBenchApplication answers as cheaply as it can, so that the client is what is measured.
 func newBenchApplication(b *testing.B) string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		w.Write([]byte("hello world"))
-	}))
-	b.Cleanup(server.Close)
-	return server.URL
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { listener.Close() })
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 11\r\nDate: Mon, 30 Nov 2026 12:00:00 GMT\r\n\r\nhello world")
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				buffer := make([]byte, 0, 4096)
+				for {
+					n, err := c.Read(buffer[len(buffer):cap(buffer)])
+					if err != nil {
+						return
+					}
+					buffer = buffer[:len(buffer)+n]
+					if end := bytes.Index(buffer, []byte("\r\n\r\n")); end >= 0 && len(buffer) >= end+4+1024 {
+						buffer = buffer[:0]
+						c.Write(answer)
+					}
+				}
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String()
 }
 
 func benchAttempt() Attempt {

@@ -1,0 +1,201 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// errSender: the sender is gone, or its body broke off. Nobody listens any longer.
+var errSender = errors.New("the sender broke off")
+
+// passage is one HTTP/1.1 exchange on its way through.
+type passage struct {
+	*Passthrough
+	w       http.ResponseWriter
+	r       *http.Request
+	control *http.ResponseController
+	upgrade string // the protocol that the sender asks for; empty: none
+	pump    *pump  // of the request's body; nil: it has none
+	severed bool   // nothing more is read from the sender
+	begun   bool   // the answer's final header section has been written
+}
+
+// run makes the exchange over as many connections as it takes to find one that works.
+func (x *passage) run() error {
+	for {
+		c, err := x.connect()
+		if err != nil {
+			return err
+		}
+		again, err := x.over(c)
+		if !again {
+			return err
+		}
+	}
+}
+
+func (x *passage) connect() (*conn, error) {
+	if c := x.pool.take(time.Now()); c != nil {
+		return c, nil
+	}
+	tcp, err := x.dialer.dial(x.r.Context(), time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	return newConn(tcp), nil
+}
+
+// fail answers for an exchange that came to nothing, or breaks the connection off where the answer has begun.
+func (x *passage) fail(err error) {
+	if x.begun || x.r.Context().Err() != nil || errors.Is(err, errSender) {
+		panic(http.ErrAbortHandler)
+	}
+	x.closeUnlessDrained()
+	x.config.OnError(x.w, x.r, err)
+}
+
+// closeUnlessDrained ends the sender's connection with the answer where its body is not read to the end: what it still
+// sends could not be told from its next request.
+func (x *passage) closeUnlessDrained() {
+	if x.severed || x.pump != nil && !x.pump.drained.Load() {
+		x.w.Header().Set("Connection", "close")
+	}
+}
+
+// over makes the exchange over one connection. again tells that nothing was done and another one may be tried.
+func (x *passage) over(c *conn) (again bool, err error) {
+	stop := c.closeOn(x.r.Context())
+	response, err := x.ask(c)
+	if err != nil {
+		stop()
+		again = errors.Is(err, errNotTaken) || x.repeatable(c, err)
+		x.abandon(c)
+		if x.pump != nil && x.pump.failed.Load() {
+			err = errSender
+		}
+		return again, err
+	}
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return false, x.switchProtocols(c, response, stop)
+	}
+	if err := x.relay(c, response); err != nil {
+		stop()
+		x.abandon(c)
+		return false, err
+	}
+	x.finishBody()
+	if stop() && x.pump.whole() && c.keepable(response, x.config.IdleTimeout) {
+		x.pool.put(c, time.Now())
+		return false, nil
+	}
+	x.abandon(c)
+	return false, nil
+}
+
+// ask sends the request and returns the final header section, or that of a switch of protocols.
+func (x *passage) ask(c *conn) (*http.Response, error) {
+	c.received = false
+	c.scratch = head(c.scratch[:0]).pass(x.r, x.upgrade, x.dialer.authority)
+	if hasBody(x.r) {
+		_ = x.control.EnableFullDuplex() // an error means that the protocol needs none
+		x.pump = x.startPump(c)
+	} else if n, err := c.Write(c.scratch); n == 0 && err != nil {
+		return nil, fmt.Errorf("%w: %w: %w", ErrIncomplete, notTaken(c), err)
+	}
+	for {
+		response, err := c.readHead(x.r.Method)
+		if err != nil {
+			return nil, err
+		}
+		switch status := response.StatusCode; {
+		case status >= 200:
+			return response, nil
+		case status == http.StatusSwitchingProtocols && x.upgrade != "":
+			return response, nil
+		case status == http.StatusSwitchingProtocols:
+			return nil, fmt.Errorf("%w: protocols switched unasked", ErrIncomplete)
+		case status == http.StatusContinue:
+			x.pump.proceed()
+		default:
+			x.interim(response)
+		}
+	}
+}
+
+// errNotTaken: a connection that had been in use before took no byte of the request.
+var errNotTaken = errors.New("nothing was sent")
+
+func notTaken(c *conn) error {
+	if c.reused {
+		return errNotTaken
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// interim passes on a 1xx answer, which HTTP/1.0 does not know.
+func (x *passage) interim(response *http.Response) {
+	if !x.r.ProtoAtLeast(1, 1) {
+		return
+	}
+	header := x.w.Header()
+	for name, values := range response.Header {
+		header[name] = values
+	}
+	x.w.WriteHeader(response.StatusCode)
+	for name := range response.Header {
+		delete(header, name)
+	}
+}
+
+// repeatable tells whether the request may be sent again: it is safe to repeat by its method, has no body, and the
+// application closed a connection that had been in use before without a byte of an answer.
+func (x *passage) repeatable(c *conn, err error) bool {
+	if !c.reused || c.received || hasBody(x.r) || x.upgrade != "" || x.r.Context().Err() != nil || !errors.Is(err, ErrIncomplete) {
+		return false
+	}
+	switch x.r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// abandon closes the connection to the application and ends the pump, whoever it waits for.
+func (x *passage) abandon(c *conn) {
+	_ = c.Close()
+	if x.pump == nil {
+		return
+	}
+	x.pump.cancel()
+	if !x.pump.finished() && !x.pump.drained.Load() {
+		x.severed = true
+		if x.control.SetReadDeadline(time.Unix(1, 0)) != nil {
+			return // a body that cannot be broken off is none that keeps a connection busy
+		}
+	}
+	<-x.pump.done
+}
+
+// bodyGrace is how long a sender may pause that is still sending when its answer is complete.
+const bodyGrace = 200 * time.Millisecond
+
+// finishBody lets a sender go on sending after an early answer as long as the application takes it and it does not
+// pause. The answer says Connection: close then.
+func (x *passage) finishBody() {
+	if x.pump == nil || x.pump.finished() {
+		return
+	}
+	_ = x.control.Flush()
+	x.pump.cancel()
+	for moved := int64(-1); moved != x.pump.moved.Load(); {
+		moved = x.pump.moved.Load()
+		select {
+		case <-x.pump.done:
+			return
+		case <-time.After(bodyGrace):
+		}
+	}
+}

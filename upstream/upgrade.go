@@ -1,0 +1,59 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+)
+
+// switchProtocols tells the sender that the application switched, and then carries bytes until both sides have ended.
+func (x *passage) switchProtocols(c *conn, response *http.Response, stop func() bool) error {
+	defer c.Close() //nolint:errcheck // the exchange is over
+	x.finishBody()
+	if !stop() {
+		return errSender
+	}
+	if !x.pump.whole() {
+		x.abandon(c)
+		return fmt.Errorf("%w: protocols switched before the body was sent", ErrIncomplete)
+	}
+	sender, buffered, err := x.control.Hijack()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrIncomplete, err)
+	}
+	x.begun = true
+	defer sender.Close() //nolint:errcheck // the exchange is over
+	if _, err := sender.Write(switched(response)); err != nil {
+		return nil
+	}
+	ended := make(chan error, 2)
+	go func() { ended <- carry(c.TCPConn, buffered.Reader, sender) }()
+	go func() { ended <- carry(sender, c.reader, c) }()
+	if err := <-ended; err == nil {
+		<-ended
+	}
+	return nil
+}
+
+// switched is the header section of a 101 answer, with the fields of the connection, for it concerns both.
+func switched(response *http.Response) head {
+	h := head("HTTP/1.1 101 Switching Protocols\r\n")
+	for name, values := range response.Header {
+		for _, value := range values {
+			h = h.field(name, value)
+		}
+	}
+	return h.end()
+}
+
+// carry copies until from ends, and then ends that direction only. On an error nothing is left to wait for.
+func carry(to net.Conn, from io.Reader, source net.Conn) error {
+	_, err := io.Copy(to, from)
+	half, able := to.(interface{ CloseWrite() error })
+	if err == nil && able {
+		return half.CloseWrite()
+	}
+	return errors.Join(err, to.Close(), source.Close())
+}

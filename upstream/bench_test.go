@@ -5,7 +5,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -87,6 +91,72 @@ func BenchmarkTransport(b *testing.B) {
 			}
 			io.ReadAll(response.Body)
 			response.Body.Close()
+		}
+	})
+}
+
+// newPlainProxy is httputil.ReverseProxy as most people use it, with a buffer pool and enough connections.
+func newPlainProxy(target string) http.Handler {
+	to, _ := url.Parse(target)
+	return &httputil.ReverseProxy{
+		Rewrite:    func(r *httputil.ProxyRequest) { r.SetURL(to); r.SetXForwarded() },
+		Transport:  &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
+		BufferPool: new(bufferPool),
+	}
+}
+
+type bufferPool struct{ sync.Pool }
+
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.Pool.Get().(*[]byte); ok {
+		return *b
+	}
+	return make([]byte, 32<<10)
+}
+
+func (p *bufferPool) Put(b []byte) { p.Pool.Put(&b) }
+
+func BenchmarkPassthrough(b *testing.B) {
+	app := newBenchApplication(b)
+	p, err := NewPassthrough(Config{URL: app})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(p.Close)
+	benchmarkProxy(b, p)
+}
+
+// BenchmarkReverseProxy is the same exchange through net/http/httputil, for comparison.
+func BenchmarkReverseProxy(b *testing.B) { benchmarkProxy(b, newPlainProxy(newBenchApplication(b))) }
+
+func benchmarkProxy(b *testing.B, handler http.Handler) {
+	server := httptest.NewServer(handler)
+	b.Cleanup(server.Close)
+	request := []byte("POST /some/path?q=1 HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nAccept: */*\r\nUser-Agent: sender/1.0\r\nContent-Length: 1024\r\n\r\n" +
+		strings.Repeat("x", 1024))
+	b.SetParallelism(32)
+	b.ReportAllocs()
+	b.RunParallel(func(loop *testing.PB) {
+		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer c.Close()
+		buffer := make([]byte, 4096)
+		for loop.Next() {
+			if _, err := c.Write(request); err != nil {
+				b.Error(err)
+				return
+			}
+			for n := 0; !bytes.HasSuffix(buffer[:n], []byte("hello world")); {
+				more, err := c.Read(buffer[n:])
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				n += more
+			}
 		}
 	})
 }

@@ -66,6 +66,21 @@ cover: services ## measure how much of the code the tests run
 	go tool cover -html=.cache/cover.out -o .cache/cover.html
 	@go tool cover -func=.cache/cover.out | tail -n 1
 
+# Flags of bench/run can be set on the command line: make bench BENCH_FLAGS='-rounds 1 -only plain,new -report ""'
+BENCH_FLAGS ?=
+
+.PHONY: bench
+bench: services ## measure the sidecar beside a plain proxy, nginx and a naive one (5 to 8 minutes), write bench/RESULTS.md
+	go run ./bench/run -report bench/RESULTS.md $(BENCH_FLAGS)
+
+.PHONY: bench-scale
+bench-scale: services ## measure a ledger of ten million receipts beside one of a hundred thousand, write bench/SCALE.md
+	go run ./bench/run -scale -connections 1,64 -report bench/SCALE.md $(BENCH_FLAGS)
+
+.PHONY: bench-profile
+bench-profile: services ## write CPU and allocation profiles of the sidecar under load to .cache/profile
+	go run ./bench/run -profile .cache/profile -connections 64,256 -window 5s $(BENCH_FLAGS)
+
 .PHONY: tidy-check
 tidy-check: ## fail when go.mod or go.sum would change under go mod tidy
 	go mod tidy -diff

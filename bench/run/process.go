@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a program that runs until the end of the run.
+type process struct {
+	name    string
+	address string
+	cmd     *exec.Cmd
+	errors  *bytes.Buffer
+	done    chan struct{}
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// launch starts a program that dies with this one: the signal is tied to the thread that forked, so the thread is kept.
+func (s *stage) launch(name, address string, cmd *exec.Cmd) *process {
+	p := &process{name: name, address: address, cmd: cmd, errors: &bytes.Buffer{}, done: make(chan struct{})}
+	if cmd.Stderr == nil {
+		cmd.Stderr = p.errors
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // it is ended on purpose
+		}
+		close(p.done)
+	}()
+	s.must(name, <-started)
+	s.Cleanup(p.end)
+	s.await(p)
+	return p
+}
+
+// await waits until the program accepts connections.
+func (s *stage) await(p *process) {
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(s.ctx, "tcp", p.address)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-p.done:
+			s.Fatalf("%s ended while starting: %s", p.name, p.errors)
+		default:
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s does not listen: %v", p.name, err)
+		}
+		s.pause(20 * time.Millisecond)
+	}
+}
+
+// end asks the program to end, and makes it.
+func (p *process) end() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(3 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}
+
+// command is a program that is ended with the run.
+func (s *stage) command(program string, args ...string) *exec.Cmd {
+	return exec.Command(program, args...)
+} //nolint:noctx // it is ended by the stage
+
+// freeAddress is an address of the loopback interface that nobody listened on a moment ago.
+func (s *stage) freeAddress() string {
+	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", "127.0.0.1:0")
+	s.must("a free port", err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// build compiles a main package of this module as `make build` does.
+func (s *stage) build(pkg, name string, flags ...string) string {
+	target := s.dir() + "/" + name
+	arguments := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", target}, flags...)
+	cmd := exec.CommandContext(s.ctx, "go", append(arguments, pkg)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.Fatalf("building %s: %v\n%s", pkg, err, out)
+	}
+	return target
+}
+
+// said is the first line that a program prints.
+func said(ctx context.Context, program string, args ...string) string {
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	if err != nil && len(out) == 0 {
+		return fmt.Sprint(err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(line)
+}

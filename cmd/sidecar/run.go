@@ -147,6 +147,9 @@ func (s *server) close() {
 		s.log.Warn("not all telemetry was exported", "error", err)
 	}
 	s.upstream.Close()
+	if s.passing != nil {
+		s.passing.Close()
+	}
 	s.store.close()
 	s.log.Info("sidecar ends")
 }

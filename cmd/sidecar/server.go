@@ -167,7 +167,7 @@ func (s *server) greet(ctx context.Context, set *config.Set) {
 	}
 }
 
-// errClosed tells a server that was asked to stop from one that broke.
+// served tells a server that was asked to stop from one that broke.
 func served(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -119,14 +118,8 @@ func setSource(header http.Header, value string, sources ...verify.Source) {
 }
 
 func (p *program) printCurl(settings config.Settings, i *config.Integration, header http.Header, file string) error {
-	parts := []string{"curl -i -X " + i.Methods[0]}
-	for _, name := range slices.Sorted(maps.Keys(header)) {
-		for _, value := range header[name] {
-			parts = append(parts, "-H "+quoteShell(name+": "+value))
-		}
-	}
-	target := url.URL{Scheme: "http", Host: reachable(settings.Listen)}
-	parts = append(parts, "--data-binary @"+quoteShell(file), quoteShell(target.String()+i.Route))
+	parts := append(curlHead(i.Methods[0], header),
+		"--data-binary @"+quoteShell(file), quoteShell("http://"+reachable(settings.Listen)+i.Route))
 	_, err := fmt.Fprintln(p.out, strings.Join(parts, " \\\n  "))
 	return err
 }
@@ -139,6 +132,3 @@ func reachable(address string) string {
 	}
 	return address
 }
-
-// quoteShell quotes text for a POSIX shell.
-func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -29,7 +30,9 @@ func Story(w io.Writer, r dedupe.Receipt, now time.Time) error {
 	if r.Trace != "" {
 		page.row("trace", "%s", r.Trace)
 	}
-	page.row("request", "%s", requestLine(r))
+	if r.HasJob || r.State == dedupe.Dead || r.State == dedupe.Retryable {
+		page.row("request", "%s", requestLine(r))
+	}
 	page.line("")
 	page.line("What happened")
 	for _, step := range steps(r) {
@@ -67,7 +70,7 @@ func steps(r dedupe.Receipt) []step {
 	for _, e := range r.Evidence {
 		told = append(told, step{e.At, transition(e)})
 	}
-	if r.State == dedupe.Applied {
+	if r.State == dedupe.Applied && !inEvidence(r) {
 		told = append(told, step{r.Changed, fmt.Sprintf("attempt %d: the application answered %d, recorded", r.Attempts, r.Status)})
 	}
 	if r.State == dedupe.Claimed {
@@ -76,24 +79,39 @@ func steps(r dedupe.Receipt) []step {
 	return told
 }
 
+// inEvidence tells whether the evidence has the recorded answer already, as it has after anything but a happy path.
+func inEvidence(r dedupe.Receipt) bool {
+	for _, e := range r.Evidence {
+		if e.To == dedupe.Applied && e.Attempt == r.Attempts {
+			return true
+		}
+	}
+	return false
+}
+
+// transition is one change of state in words: the arrow, what came before it, and who made it.
 func transition(e dedupe.Evidence) string {
 	text := fmt.Sprintf("%s -> %s", e.From, e.To)
 	if e.Attempt > 0 {
-		text += fmt.Sprintf(", attempt %d", e.Attempt)
+		text = fmt.Sprintf("attempt %d: %s", e.Attempt, text)
 	}
+	var about []string
 	if because := reasonText(e.Reason); because != "" {
-		text += ": " + because
+		about = append(about, because)
 	}
 	if e.Status != 0 {
-		text += fmt.Sprintf(" (status %d)", e.Status)
+		about = append(about, fmt.Sprintf("status %d", e.Status))
 	}
 	if e.Actor != "" {
-		text += ", by " + printable(e.Actor)
+		about = append(about, "by "+printable(e.Actor))
 	}
 	if e.Note != "" {
-		text += ": " + printable(e.Note)
+		about = append(about, printable(e.Note))
 	}
-	return text
+	if len(about) == 0 {
+		return text
+	}
+	return text + "; " + strings.Join(about, "; ")
 }
 
 // reasonText is a reason in words.

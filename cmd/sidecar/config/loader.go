@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/webhook-sidecar/webhook-sidecar/verify"
 )
@@ -43,15 +44,36 @@ func LoadIntegrations(file string, source Source) (*Set, error) {
 		return nil, Problems{*problem}
 	}
 	integrations := l.integrations(l.newMapping(root, ""))
-	if err := l.problems.err(); err != nil {
-		return nil, err
-	}
 	set := &Set{Integrations: integrations, Warnings: l.warnings, Notes: l.notes, file: file}
-	if err := set.build(); err != nil {
+	for _, complaint := range set.build() {
+		if !l.reported(complaint) {
+			l.problems = append(l.problems, complaint)
+		}
+	}
+	if err := l.problems.err(); err != nil {
 		return nil, err
 	}
 	set.warn()
 	return set, nil
+}
+
+// reported tells whether a complaint of a verifier is about a key, or a part of one, that has a problem already.
+func (l *loader) reported(complaint Problem) bool {
+	for _, known := range l.problems {
+		if known.Line == complaint.Line || known.Key == topKey(complaint.Key) || strings.HasPrefix(known.Key, topKey(complaint.Key)+".") ||
+			strings.HasPrefix(known.Key, topKey(complaint.Key)+"[") {
+			return true
+		}
+	}
+	return false
+}
+
+// topKey is the path of an integration's own key: integrations[0].hmac of integrations[0].hmac.signed.
+func topKey(path string) string {
+	integration, rest, _ := strings.Cut(path, ".")
+	key, _, _ := strings.Cut(rest, ".")
+	key, _, _ = strings.Cut(key, "[")
+	return integration + "." + key
 }
 
 func unreadable(err error) string {

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -20,14 +21,32 @@ func defaultInflight(limit int64) int64 {
 
 // memoryLimit is what the control group allows this process in bytes; 0: no limit is known.
 func memoryLimit() int64 {
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+	smallest := int64(0)
+	for _, path := range memoryLimitFiles() {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
-		return parseMemoryLimit(text)
+		if limit := parseMemoryLimit(text); limit > 0 && (smallest == 0 || limit < smallest) {
+			smallest = limit
+		}
 	}
-	return 0
+	return smallest
+}
+
+// memoryLimitFiles are those of both versions: as a container sees its own group, and as a service of the host does.
+func memoryLimitFiles() []string {
+	files := []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return files
+	}
+	for line := range strings.Lines(string(text)) {
+		if path, found := strings.CutPrefix(strings.TrimSpace(line), "0::"); found {
+			files = append(files, filepath.Join("/sys/fs/cgroup", path, "memory.max"))
+		}
+	}
+	return files
 }
 
 // parseMemoryLimit reads a limit file of either version of control groups. Version 1 writes a huge number for none.

@@ -29,7 +29,7 @@ func (m *mapping) scheme(provider string) *verify.HMAC {
 		Encoding:       section.choice("encoding", "hex", "hex", "base64"),
 		Signed:         section.required("signed"),
 		Timestamp:      section.section("timestamp").timestamp(),
-		Tolerance:      section.window("tolerance", 5*time.Minute),
+		Tolerance:      section.tolerance(),
 		SecretEncoding: section.choice("secret_encoding", "raw", "raw", "hex", "base64"),
 		KeyID:          section.section("key_id").keyID(),
 	}
@@ -50,6 +50,14 @@ func (m *mapping) timestamp() verify.Timestamp {
 		return verify.Timestamp{}
 	}
 	return stamp
+}
+
+// tolerance is 0, the verifier's own default, where nothing is written: without a timestamp there is none.
+func (m *mapping) tolerance() time.Duration {
+	if !m.has("tolerance") {
+		return m.duration("tolerance", 0)
+	}
+	return m.window("tolerance", 0)
 }
 
 func (m *mapping) keyID() string {

@@ -23,11 +23,14 @@ type Set struct {
 	verifiers map[delivery.Scope]*verify.Verifier
 }
 
-// build makes the verifiers, whose complaints are problems of the file.
-func (s *Set) build() error {
+// build makes the verifiers and returns their complaints, which are problems of the file.
+func (s *Set) build() Problems {
 	var problems Problems
 	s.verifiers = make(map[delivery.Scope]*verify.Verifier, len(s.Integrations))
 	for _, i := range s.Integrations {
+		if i.preset.Name == "" || i.Scope == "" {
+			continue // reported already
+		}
 		verifier, err := verify.New(i.verification())
 		if err != nil {
 			for _, one := range flatten(err) {
@@ -37,7 +40,7 @@ func (s *Set) build() error {
 		}
 		s.verifiers[i.Scope] = verifier
 	}
-	return problems.err()
+	return problems
 }
 
 // flatten takes joined errors apart.
@@ -104,7 +107,7 @@ func (s *Set) Revoke(revocations []Revocation) (*Set, int, error) {
 	if count == 0 {
 		return s, 0, nil
 	}
-	if err := next.build(); err != nil {
+	if err := next.build().err(); err != nil {
 		return s, 0, fmt.Errorf("revoke: %w", err)
 	}
 	return next, count, nil

@@ -18,7 +18,7 @@ func newBodyStamp(pointer, unit string, tolerance time.Duration) (*bodyStamp, er
 
 // check reads the time of a body whose signature verified.
 func (s *bodyStamp) check(body []byte, now time.Time) (time.Time, *Rejection) {
-	found, err := s.tree.scan(body)
+	found, _, err := s.tree.scan(body)
 	if err != nil {
 		return time.Time{}, reject(TimestampMissing)
 	}

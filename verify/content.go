@@ -23,14 +23,15 @@ func decodeContent(h http.Header, body []byte) (plain []byte, ok bool) {
 		return nil, false
 	}
 	var reader io.Reader
+	source := bytes.NewReader(body)
 	var err error
 	switch strings.ToLower(strings.TrimSpace(values[0])) {
 	case "", "identity":
 		return body, true
 	case "gzip", "x-gzip":
-		reader, err = gzip.NewReader(bytes.NewReader(body))
+		reader, err = gzip.NewReader(source)
 	case "deflate":
-		reader, err = zlib.NewReader(bytes.NewReader(body))
+		reader, err = zlib.NewReader(source)
 	default:
 		return nil, false
 	}
@@ -38,5 +39,11 @@ func decodeContent(h http.Header, body []byte) (plain []byte, ok bool) {
 		return nil, false
 	}
 	plain, err = io.ReadAll(io.LimitReader(reader, maxDecoded+1))
-	return plain, err == nil && len(plain) <= maxDecoded
+	return plain, err == nil && len(plain) <= maxDecoded && source.Len() == 0
+}
+
+// encoded tells whether a body is said to be compressed.
+func encoded(h http.Header) bool {
+	values := h["Content-Encoding"]
+	return len(values) > 1 || len(values) == 1 && values[0] != "" && !strings.EqualFold(values[0], "identity")
 }

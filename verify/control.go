@@ -7,14 +7,18 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
-// control recognises one kind of a sender's control messages and knows the answer that the sender expects.
+// control is one kind of a sender's control messages.
 type control struct {
 	name string
 	// unsigned messages carry no signature: they are known by their exact method, parameters and empty body, and they are
 	// looked for only where there is no signature.
 	unsigned bool
-	// answer gives the answer; found is false where the request is none of these messages.
-	answer func(c controlRequest) (answer *delivery.Response, found bool)
+	// awaits tells from the headers alone whether an unsigned message is possible; nil: it has no body.
+	awaits func(h http.Header) bool
+	// recognises tells whether a request is such a message.
+	recognises func(c controlRequest) bool
+	// answer is what the sender expects. It is called only for recognised messages, and only where the sidecar answers.
+	answer func(c controlRequest) *delivery.Response
 }
 
 // controlRequest is what an answer may be made of.
@@ -23,46 +27,42 @@ type controlRequest struct {
 	now      time.Time
 	by       *credential // that verified; nil for unsigned messages
 	keys     ring
+	scheme   scheme
 }
 
-func (v *Verifier) awaitsControl() bool {
-	if v.handshake == HandshakeOff {
+// awaitsControl tells whether headers without a signature may belong to a control message.
+func (v *Verifier) awaitsControl(h http.Header) bool {
+	if v.handshake == HandshakeOff || v.scheme.presented(h) && !v.bodySigned {
 		return false
 	}
 	for _, c := range v.preset.controls {
-		if c.unsigned {
+		if c.unsigned && (c.awaits == nil && bodiless(h) || c.awaits != nil && c.awaits(h)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (v *Verifier) unsignedControl(d *delivery.Delivery, now time.Time) *Control {
-	return v.control(controlRequest{document: &document{delivery: d, tree: v.tree}, now: now, keys: v.keys})
-}
-
-func (v *Verifier) signedControl(doc *document, now time.Time, found evidence) *Control {
-	return v.control(controlRequest{document: doc, now: now, by: found.by, keys: v.keys})
-}
-
-func (v *Verifier) control(c controlRequest) *Control {
+// control finds the control message that a request is. Messages with and without a signature are never mixed up.
+func (v *Verifier) control(c controlRequest) (control, bool) {
 	if v.handshake == HandshakeOff {
-		return nil
+		return control{}, false
 	}
 	for _, known := range v.preset.controls {
-		if known.unsigned != (c.by == nil) {
-			continue
+		if known.unsigned == (c.by == nil) && known.recognises(c) {
+			return known, true
 		}
-		answer, found := known.answer(c)
-		if !found {
-			continue
-		}
-		if v.handshake == HandshakePass {
-			answer = nil
-		}
-		return &Control{Name: known.name, Answer: answer}
 	}
-	return nil
+	return control{}, false
+}
+
+// respond is what is done with a control message.
+func (v *Verifier) respond(known control, c controlRequest) *Control {
+	out := &Control{Name: known.name}
+	if v.handshake == HandshakeAnswer {
+		out.Answer = known.answer(c)
+	}
+	return out
 }
 
 // bodiless tells whether headers announce no body.

@@ -17,6 +17,11 @@ func declare(s declared, signed, secret string) func(Config) (scheme, error) {
 		if _, made.size, err = digest(s.algorithm); err != nil {
 			return nil, err
 		}
+		if s.timeField != "" {
+			if made.bodyTime, err = newBodyStamp(s.timeField, s.timeUnit, s.tolerance); err != nil {
+				return nil, err
+			}
+		}
 		made.origin = cfg.PublicURL
 		made.variants = canonicalNames(s.variants)
 		if made.secret, err = secretReader(s, secret); err != nil {

@@ -19,10 +19,13 @@ type declared struct {
 	template  template
 	unit      string
 	tolerance time.Duration
-	origin    string     // of the public URL
-	keyID     string     // header that names the credential; empty: by trial
-	demands   []demand   // headers that must have one value
-	bodyTime  *bodyStamp // a signed time in the body
+	origin    string   // of the public URL
+	keyID     string   // header that names the credential; empty: by trial
+	demands   []demand // headers that must have one value
+	object    bool     // the body must be a JSON object: shorter texts are signed for anybody, as challenges
+	timeField string   // JSON pointer to a signed time in the body, and its unit
+	timeUnit  string
+	bodyTime  *bodyStamp // reads it
 	secret    func(secret []byte) (any, error)
 }
 
@@ -90,6 +93,9 @@ func (s *declared) verify(d *delivery.Delivery, now time.Time, keys ring) (evide
 	at, rejection := s.time(found.stamp, now)
 	if rejection != nil {
 		return evidence{}, rejection
+	}
+	if s.object && !isJSON(d.Body) {
+		return evidence{}, reject(BodyRefused)
 	}
 	message, rejection := s.message(d, n, found.stamp)
 	if rejection != nil {
@@ -230,10 +236,8 @@ func (s *declared) find(h http.Header, now time.Time, keys ring, message [][]byt
 // by tells whether one of the signatures is the credential's.
 func (s signed) by(c *credential, message [][]byte) bool {
 	switch key := c.key.(type) {
-	case *macKey:
-		return len(s.macs) > 0 && key.matches(message, s.macs)
-	case []*macKey:
-		for _, k := range key {
+	case macHolder:
+		for _, k := range key.macs() {
 			if len(s.macs) > 0 && k.matches(message, s.macs) {
 				return true
 			}

@@ -53,11 +53,8 @@ func (s *declared) write(out http.Header, n names, stamp string, mac []byte, by 
 }
 
 func symmetric(by *credential) (*macKey, error) {
-	switch key := by.key.(type) {
-	case *macKey:
-		return key, nil
-	case []*macKey:
-		return key[0], nil
+	if holder, ok := by.key.(macHolder); ok {
+		return holder.macs()[0], nil
 	}
 	return nil, errors.New("credential " + by.ID + " holds a public key, which can only verify")
 }

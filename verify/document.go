@@ -46,7 +46,7 @@ func (d *document) values() ([]jsonValue, bool) {
 	if !ok {
 		return nil, false
 	}
-	found, err := d.tree.scan(plain)
+	found, _, err := d.tree.scan(plain)
 	d.found, d.json = found, err == nil
 	return d.found, d.json
 }

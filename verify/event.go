@@ -19,6 +19,7 @@ type event struct {
 	types       []string
 	fingerprint fingerprint
 	bind        bool
+	opaque      bool // the body may be no JSON: the next choice is tried then
 }
 
 // choice is a source and what the signature says about it.
@@ -29,7 +30,7 @@ type choice struct {
 }
 
 func newEvent(cfg Config, p Preset, s scheme, tree *pointerTree) (event, error) {
-	out := event{types: cfg.Event.Types, bind: cfg.UnsignedID == Bind}
+	out := event{types: cfg.Event.Types, bind: cfg.UnsignedID == Bind, opaque: p.opaque}
 	var idErr, kindErr, objectErr, printErr error
 	out.ids, idErr = choices(cfg.Event.ID, p.ids(), s, tree)
 	out.kinds, kindErr = choices(cfg.Event.Type, p.kinds(), s, tree)
@@ -89,23 +90,26 @@ func varies(s scheme, header string) bool {
 	return ok && header != "" && d.variants[0].id == header
 }
 
-func read(all []choice, d *document, idName string) (value string, by choice, state status) {
-	state = missing
+// read gives the value of the first choice that the delivery has.
+func (e *event) read(all []choice, d *document, idName string) (value string, by choice, state status) {
+	last := missing
 	for _, c := range all {
 		name := ""
 		if c.varies {
 			name = idName
 		}
-		if value, state = c.read(d, name); state != missing {
+		value, state = c.read(d, name)
+		if state != missing && !(state == unreadable && e.opaque) {
 			return value, c, state
 		}
+		last = max(last, state)
 	}
-	return "", choice{}, state
+	return "", choice{}, last
 }
 
 // id finds the event ID.
 func (e *event) id(d *document, found evidence) (delivery.EventID, bool, *Rejection) {
-	value, by, state := read(e.ids, d, found.idName)
+	value, by, state := e.read(e.ids, d, found.idName)
 	switch state {
 	case missing:
 		return "", false, rejectEvent(EventIDMissing)
@@ -118,7 +122,7 @@ func (e *event) id(d *document, found evidence) (delivery.EventID, bool, *Reject
 	if err != nil {
 		return "", false, rejectEvent(idFault(value))
 	}
-	return id, by.signed, nil
+	return id, by.signed || by.source.signedIn(found), nil
 }
 
 func idFault(value string) Reason {
@@ -130,7 +134,7 @@ func idFault(value string) Reason {
 
 // kind finds the event type, which is optional unless types are listed.
 func (e *event) kind(d *document, found evidence) (string, *Rejection) {
-	value, _, state := read(e.kinds, d, found.idName)
+	value, _, state := e.read(e.kinds, d, found.idName)
 	if state == unreadable && !e.needsJSON(d) {
 		state = missing
 	}

@@ -17,16 +17,14 @@ type Verdict struct {
 	EventID       delivery.EventID
 	EventIDSigned bool
 	EventType     string
-	Control       *Control
+	Control       string // name of the control message that it is
 }
 
 // Explain judges a delivery like Authenticate and then, where it is rejected, looks for the mistake that people make. It is
 // slow and meant for people, not for traffic.
 func (v *Verifier) Explain(d *delivery.Delivery, now time.Time) Verdict {
-	if v.awaitsControl() && !v.scheme.presented(d.Header) {
-		if control := v.unsignedControl(d, now); control != nil {
-			return Verdict{Verdict: "control", Control: control}
-		}
+	if known, found := v.unsigned(d, now); found {
+		return Verdict{Verdict: "control", Control: known.name}
 	}
 	doc := &document{delivery: d, tree: v.tree}
 	found, rejection := v.authenticate(doc, now)
@@ -34,8 +32,8 @@ func (v *Verifier) Explain(d *delivery.Delivery, now time.Time) Verdict {
 		return Verdict{Verdict: "rejected", Reason: rejection.Reason, Hint: v.hint(d, now, rejection)}
 	}
 	out := Verdict{Verdict: "verified", CredentialID: found.by.ID, SignedAt: found.at}
-	if control := v.signedControl(doc, now, found); control != nil {
-		out.Verdict, out.Control = "control", control
+	if known, is := v.control(controlRequest{document: doc, now: now, by: found.by, keys: v.keys, scheme: v.scheme}); is {
+		out.Verdict, out.Control = "control", known.name
 		return out
 	}
 	v.explainEvent(&out, doc, found)

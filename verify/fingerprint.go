@@ -11,8 +11,9 @@ import (
 
 // fingerprint hashes what all deliveries of one event have in common.
 type fingerprint struct {
-	include, exclude []int // slots
-	names            []string
+	include []int // slots
+	names   []string
+	exclude *pointerTree // cuts out what differs; nil: nothing does
 }
 
 func newFingerprint(f Fingerprint, tree *pointerTree) (fingerprint, error) {
@@ -27,10 +28,16 @@ func newFingerprint(f Fingerprint, tree *pointerTree) (fingerprint, error) {
 		return out, errors.New("only one of body, include, exclude")
 	}
 	out.names = f.Include
-	var includeErr, excludeErr error
+	var includeErr error
 	out.include, includeErr = slots(f.Include, tree)
-	out.exclude, excludeErr = slots(f.Exclude, tree)
-	return out, errors.Join(field("include", includeErr), field("exclude", excludeErr))
+	if len(f.Exclude) > 0 {
+		out.exclude = &pointerTree{}
+	}
+	var excludeErrs []error
+	for _, pointer := range f.Exclude {
+		excludeErrs = append(excludeErrs, out.exclude.cut(pointer))
+	}
+	return out, errors.Join(field("include", includeErr), field("exclude", errors.Join(excludeErrs...)))
 }
 
 func slots(pointers []string, tree *pointerTree) ([]int, error) {
@@ -51,19 +58,21 @@ func (f fingerprint) sum(d *document) ([sha256.Size]byte, *Rejection) {
 	if len(d.delivery.Body) == 0 {
 		return delivery.HashParts([]byte("target"), []byte(d.delivery.Target)), nil
 	}
-	if len(f.include)+len(f.exclude) == 0 {
-		return delivery.HashParts([]byte("body"), d.delivery.Body), nil
-	}
-	values, ok := d.values()
 	switch {
-	case !ok && len(f.include) > 0:
-		return [sha256.Size]byte{}, rejectEvent(BodyMalformed)
-	case !ok:
-		return delivery.HashParts([]byte("body"), d.delivery.Body), nil
+	case f.exclude != nil:
+		return f.rest(d), nil
 	case len(f.include) > 0:
+		values, ok := d.values()
+		if !ok {
+			return [sha256.Size]byte{}, rejectEvent(BodyMalformed)
+		}
 		return f.picked(values), nil
 	}
-	return f.rest(d, values), nil
+	return wholeSum(d), nil
+}
+
+func wholeSum(d *document) [sha256.Size]byte {
+	return delivery.HashParts([]byte("body"), d.delivery.Body)
 }
 
 // picked hashes the chosen values as they were sent.
@@ -76,22 +85,23 @@ func (f fingerprint) picked(values []jsonValue) [sha256.Size]byte {
 }
 
 // rest hashes the body without the values that are left out.
-func (f fingerprint) rest(d *document, values []jsonValue) [sha256.Size]byte {
-	var out []jsonValue
-	for _, slot := range f.exclude {
-		if values[slot].kind != absent {
-			out = append(out, values[slot])
-		}
+func (f fingerprint) rest(d *document) [sha256.Size]byte {
+	plain, ok := d.text()
+	if !ok {
+		return wholeSum(d)
 	}
-	slices.SortFunc(out, func(a, b jsonValue) int { return cmp.Compare(a.start, b.start) })
-	plain, _ := d.text()
+	_, cuts, err := f.exclude.scan(plain)
+	if err != nil {
+		return wholeSum(d)
+	}
+	slices.SortFunc(cuts, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	parts, at := [][]byte{[]byte("exclude")}, 0
-	for _, value := range out {
-		if value.start < at {
+	for _, cut := range cuts {
+		if cut.start < at {
 			continue // inside one that is already left out
 		}
-		parts = append(parts, plain[at:value.start])
-		at = value.start + len(value.raw)
+		parts = append(parts, plain[at:cut.start])
+		at = cut.end
 	}
 	return delivery.HashParts(append(parts, plain[at:])...)
 }

@@ -40,7 +40,12 @@ func newGeneric(cfg Config) (scheme, error) {
 }
 
 func macSecret(algorithm, form string) func([]byte) (any, error) {
+	_, _, unknown := digest(algorithm)
+	known := oneOf(form, "", "raw", "hex", "base64")
 	return func(secret []byte) (any, error) {
+		if unknown != nil || known != nil {
+			return nil, nil // the configuration is refused for that alone; this secret is not at fault
+		}
 		decoded, err := decodeSecret(secret, form)
 		if err != nil {
 			return nil, err

@@ -27,25 +27,27 @@ const (
 type jsonValue struct {
 	kind     jsonKind
 	repeated bool   // a key on the way occurs twice: nobody knows which of them a reader takes
-	start    int    // of the value's bytes in the document
 	raw      []byte // the value as sent
 }
 
+// span is a place in a document.
+type span struct{ start, end int }
+
 // scan checks that data is exactly one JSON document (RFC 8259) and finds the values of the tree's pointers, one per
-// slot. A byte order mark in front is skipped. Strings that no pointer leads to may hold invalid UTF-8: they are not read.
-func (t *pointerTree) scan(data []byte) ([]jsonValue, error) {
+// slot, and the places of the values that are to be cut out. A byte order mark in front is skipped. Strings that no pointer leads to may hold invalid UTF-8: they are not read.
+func (t *pointerTree) scan(data []byte) (found []jsonValue, cuts []span, err error) {
 	s := scanner{data: data, found: make([]jsonValue, t.slots)}
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		s.at = 3
 	}
 	if !s.value(&t.root) {
-		return nil, errJSON
+		return nil, nil, errJSON
 	}
 	s.space()
 	if s.at != len(data) {
-		return nil, errJSON
+		return nil, nil, errJSON
 	}
-	return s.found, nil
+	return s.found, s.cuts, nil
 }
 
 type scanner struct {
@@ -53,6 +55,7 @@ type scanner struct {
 	at    int
 	depth int
 	found []jsonValue
+	cuts  []span
 }
 
 func (s *scanner) space() {
@@ -84,7 +87,10 @@ func (s *scanner) value(node *pointerNode) bool {
 	}
 	if node != nil {
 		for _, slot := range node.slots {
-			s.found[slot].kind, s.found[slot].start, s.found[slot].raw = kind, start, s.data[start:s.at]
+			s.found[slot].kind, s.found[slot].raw = kind, s.data[start:s.at]
+		}
+		if node.cut {
+			s.cuts = append(s.cuts, span{start, s.at})
 		}
 	}
 	return true
@@ -236,7 +242,7 @@ func (n *pointerNode) element(index int) *pointerNode {
 		return nil
 	}
 	for _, child := range n.children {
-		if child.index == index {
+		if child.index == index || child.any {
 			return child
 		}
 	}

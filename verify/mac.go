@@ -18,7 +18,13 @@ const maxMAC = sha512.Size
 type macKey struct {
 	size   int
 	states sync.Pool
+	self   [1]*macKey // what macs gives, without allocating
 }
+
+// macHolder is a credential's key that holds one or more shared secrets.
+type macHolder interface{ macs() []*macKey }
+
+func (k *macKey) macs() []*macKey { return k.self[:] }
 
 type macState struct {
 	hash.Hash
@@ -31,6 +37,7 @@ func newMACKey(algorithm string, secret []byte) (*macKey, error) {
 		return nil, err
 	}
 	key := &macKey{size: size}
+	key.self[0] = key
 	key.states.New = func() any { return &macState{Hash: hmac.New(construct, secret)} }
 	return key, nil
 }

@@ -20,7 +20,9 @@ type pointerTree struct {
 
 type pointerNode struct {
 	key      string
-	index    int // as an array index; -1 where the key is none
+	index    int  // as an array index; -1 where the key is none
+	any      bool // the key is *, which stands for every element of an array
+	cut      bool // the place of the value is reported
 	slots    []int
 	children []*pointerNode
 }
@@ -30,15 +32,9 @@ func (t *pointerTree) add(pointer string) (int, error) {
 	if slot, found := t.known[pointer]; found {
 		return slot, nil
 	}
-	keys, err := splitPointer(pointer)
+	node, err := t.node(pointer, false)
 	if err != nil {
 		return 0, err
-	}
-	node := &t.root
-	for _, key := range keys {
-		if node, err = node.child(key); err != nil {
-			return 0, err
-		}
 	}
 	if t.known == nil {
 		t.known = map[string]int{}
@@ -50,7 +46,30 @@ func (t *pointerTree) add(pointer string) (int, error) {
 	return slot, nil
 }
 
-func (n *pointerNode) child(key string) (*pointerNode, error) {
+// cut makes scan report the places of all values that a pointer leads to. Here * stands for every element of an array.
+func (t *pointerTree) cut(pointer string) error {
+	node, err := t.node(pointer, true)
+	if err == nil {
+		node.cut = true
+	}
+	return err
+}
+
+func (t *pointerTree) node(pointer string, wild bool) (*pointerNode, error) {
+	keys, err := splitPointer(pointer)
+	if err != nil {
+		return nil, err
+	}
+	node := &t.root
+	for _, key := range keys {
+		if node, err = node.child(key, wild); err != nil {
+			return nil, err
+		}
+	}
+	return node, nil
+}
+
+func (n *pointerNode) child(key string, wild bool) (*pointerNode, error) {
 	for _, child := range n.children {
 		if child.key == key {
 			return child, nil
@@ -59,7 +78,12 @@ func (n *pointerNode) child(key string) (*pointerNode, error) {
 	if len(n.children) == maxPointers {
 		return nil, fmt.Errorf("more than %d JSON pointers below one value", maxPointers)
 	}
-	child := &pointerNode{key: key, index: arrayIndex(key)}
+	for _, child := range n.children {
+		if child.any && arrayIndex(key) >= 0 || wild && key == "*" && child.index >= 0 {
+			return nil, errors.New("JSON pointers with * and with an index below the same array")
+		}
+	}
+	child := &pointerNode{key: key, index: arrayIndex(key), any: wild && key == "*"}
 	n.children = append(n.children, child)
 	return child, nil
 }

@@ -47,6 +47,7 @@ type Preset struct {
 	otherIDs   []Source // after EventID, where that is missing
 	otherTypes []Source
 	identify   func(*document) (delivery.EventID, *Rejection) // where an ID is derived from a batch; it must be signed
+	opaque     bool                                           // bodies may be no JSON: the next source is tried then
 	controls   []control
 	reads      []string // JSON pointers that controls and identify read
 }

@@ -21,6 +21,7 @@ const (
 	TimestampOutOfBounds   Reason = "timestamp_out_of_tolerance"
 	CredentialUnknown      Reason = "credential_unknown" // no live credential has the name that the delivery gives
 	AlgorithmRefused       Reason = "algorithm_refused"
+	BodyRefused            Reason = "body_refused" // the sender never signs such a body as a delivery
 	BodyNotCovered         Reason = "body_not_covered"
 	CertificateRefused     Reason = "certificate_refused"
 	CertificateUnavailable Reason = "certificate_unavailable"

@@ -38,7 +38,9 @@ type evidence struct {
 	// covered is what the signature covers, without the time: the same again is a repetition, whatever else differs. It is
 	// empty where no part of the event is covered.
 	covered [][]byte
-	idName  string // header that holds the signed ID in this delivery, where its name varies
+	idName  string   // header that holds the signed ID in this delivery, where its name varies
+	headers []string // that this signature covers, where the sender chooses them each time; canonical
+	content bool     // and it covers the body
 }
 
 // one gives the value of a header that must be there once.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/hex"
 	"strings"
@@ -14,7 +15,8 @@ type syntax struct {
 	separator byte   // between entries; 0: one signature only
 	prefix    string // before each signature, such as "sha256=" or "v1,"
 	bare      bool   // a signature without the prefix counts as well
-	public    string // before each Ed25519 signature, where the scheme has them
+	public    string // before each Ed25519 signature, where the scheme has both kinds
+	ed25519   bool   // signatures are Ed25519 only
 	stamp     string // before the entry that holds the time, such as "t="; empty: not here
 	encoding  string // hex or base64
 }
@@ -69,13 +71,19 @@ func (x syntax) cut(header string) (entry, rest string, more bool) {
 
 func (x syntax) collect(out *signed, entry string, size int) {
 	if value, found := cutPrefix(entry, x.public); found {
-		if decoded, ok := decodeFixed(value, x.encoding, 64); ok {
+		if decoded, ok := decodeFixed(value, x.encoding, ed25519.SignatureSize); ok {
 			out.public = append(out.public, decoded)
 		}
 		return
 	}
 	value, found := strings.CutPrefix(entry, x.prefix)
 	if !found && !x.bare {
+		return
+	}
+	if x.ed25519 {
+		if decoded, ok := decodeFixed(value, x.encoding, ed25519.SignatureSize); ok {
+			out.public = append(out.public, decoded)
+		}
 		return
 	}
 	if decoded, ok := decodeFixed(value, x.encoding, size); ok {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
@@ -133,4 +134,20 @@ func (s Source) signed(by scheme) bool {
 		}
 	}
 	return true
+}
+
+// signedIn tells whether one delivery's signature covers every part of a source, where the sender chooses what to sign.
+func (s Source) signedIn(found evidence) bool {
+	switch {
+	case len(s.Join) > 0:
+		for _, part := range s.Join {
+			if !part.signedIn(found) {
+				return false
+			}
+		}
+		return true
+	case s.Header != "":
+		return slices.Contains(found.headers, canonical(s.Header))
+	}
+	return found.content
 }

@@ -19,6 +19,8 @@ type Verifier struct {
 	require   []requirement
 	tree      *pointerTree
 	handshake Handshake
+	// bodySigned: the headers never tell whether there is a signature.
+	bodySigned bool
 }
 
 // New checks a configuration and prepares its keys. All faults are joined; each names its field ("hmac.signed: …") and
@@ -30,16 +32,17 @@ func New(cfg Config) (*Verifier, error) {
 	}
 	cfg = preset.complete(cfg)
 	made, schemeErr := preset.build(cfg)
-	if schemeErr != nil {
+	if made == nil {
 		return nil, errors.Join(schemeErr, cfg.check(preset))
 	}
 	v := &Verifier{scope: cfg.Scope, preset: preset, scheme: made, tree: &pointerTree{}, handshake: cfg.Handshake}
+	v.bodySigned = made.presented(nil)
 	var ringErr, eventErr, requireErr, controlErr error
 	v.keys, ringErr = newRing(cfg.Credentials, made)
 	v.event, eventErr = newEvent(cfg, preset, made, v.tree)
 	v.require, requireErr = newRequirements(cfg, preset, made, v.tree)
 	_, controlErr = slots(preset.reads, v.tree)
-	if err := errors.Join(cfg.check(preset), ringErr, eventErr, requireErr, controlErr); err != nil {
+	if err := errors.Join(schemeErr, cfg.check(preset), ringErr, eventErr, requireErr, controlErr); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -57,7 +60,7 @@ func (v *Verifier) Live(now time.Time) bool {
 // true where the signature is in the body. It also lets through what may be a control message without a signature, which
 // has no body; PresentedIn is exact about those.
 func (v *Verifier) Presented(h http.Header) bool {
-	return v.scheme.presented(h) || v.awaitsControl() && bodiless(h)
+	return v.scheme.presented(h) || v.awaitsControl(h)
 }
 
 // PresentedIn is Presented for a request of which method and target are known too.
@@ -65,18 +68,17 @@ func (v *Verifier) PresentedIn(method, target string, h http.Header) bool {
 	if v.scheme.presented(h) {
 		return true
 	}
-	return v.awaitsControl() && v.unsignedControl(&delivery.Delivery{Method: method, Target: target, Header: h}, time.Time{}) != nil
+	_, found := v.unsigned(&delivery.Delivery{Method: method, Target: target, Header: h}, time.Time{})
+	return found
 }
 
 // Authenticate tells who sent a delivery and which event it carries. The error is a *Rejection; where its Event is set,
 // the signature verified and the Proof still holds Scope and CredentialID.
 func (v *Verifier) Authenticate(d *delivery.Delivery, now time.Time) (Proof, error) {
-	if v.awaitsControl() && !v.scheme.presented(d.Header) {
-		if control := v.unsignedControl(d, now); control != nil {
-			return Proof{Scope: v.scope, Control: control}, nil
-		}
-	}
 	doc := &document{delivery: d, tree: v.tree}
+	if known, found := v.unsigned(d, now); found {
+		return Proof{Scope: v.scope, Control: v.respond(known, controlRequest{document: doc, now: now, keys: v.keys, scheme: v.scheme})}, nil
+	}
 	found, rejection := v.authenticate(doc, now)
 	if rejection != nil {
 		return Proof{}, rejection
@@ -87,8 +89,9 @@ func (v *Verifier) Authenticate(d *delivery.Delivery, now time.Time) (Proof, err
 		Retiring:     found.by.Status == Retiring,
 		SignedAt:     found.at,
 	}
-	if control := v.signedControl(doc, now, found); control != nil {
-		proof.Control = control
+	asked := controlRequest{document: doc, now: now, by: found.by, keys: v.keys, scheme: v.scheme}
+	if known, is := v.control(asked); is {
+		proof.Control = v.respond(known, asked)
 		return proof, nil
 	}
 	if rejection := v.identify(&proof, doc, found); rejection != nil {
@@ -97,8 +100,20 @@ func (v *Verifier) Authenticate(d *delivery.Delivery, now time.Time) (Proof, err
 	return proof, nil
 }
 
+// unsigned finds a control message that carries no signature.
+func (v *Verifier) unsigned(d *delivery.Delivery, now time.Time) (control, bool) {
+	if !v.awaitsControl(d.Header) {
+		return control{}, false
+	}
+	return v.control(controlRequest{document: &document{delivery: d, tree: v.tree}, now: now, keys: v.keys, scheme: v.scheme})
+}
+
 // authenticate checks everything that a stranger could get wrong.
 func (v *Verifier) authenticate(doc *document, now time.Time) (evidence, *Rejection) {
+	if v.bodySigned && encoded(doc.delivery.Header) {
+		// The signature would be read from the body as it is, and the event from what it decodes to.
+		return evidence{}, reject(BodyRefused)
+	}
 	found, rejection := v.scheme.verify(doc.delivery, now, v.keys)
 	if rejection != nil {
 		return found, rejection

@@ -1,0 +1,168 @@
+package verify
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+const (
+	maxCertificates    = 16               // kept at once
+	certificateLife    = 24 * time.Hour   // before one is fetched again
+	certificateRetry   = 30 * time.Second // after a failure, and between fetches of different URLs
+	certificateTimeout = 5 * time.Second
+	maxCertificateSize = 64 << 10
+	maxFetchesAtOnce   = 4 // per certificateRetry
+)
+
+var errFetch = errors.New("certificate not available")
+
+// certificates fetches certificates from Amazon's hosts and keeps them. The URLs come from deliveries that have proved
+// nothing yet, so fetches are few, short and small, whatever arrives. Safe for concurrent use.
+type certificates struct {
+	client *http.Client
+
+	mu      sync.Mutex // guards what is below, and is held while fetching: one fetch at a time
+	kept    map[string]kept
+	started []time.Time // of the last fetches
+}
+
+type kept struct {
+	cert  *x509.Certificate // nil: the fetch failed
+	until time.Time
+}
+
+// newCertificates never follows redirects: the host that was checked is the host that is asked.
+func newCertificates(client *http.Client) *certificates {
+	bounded := http.Client{}
+	if client != nil {
+		bounded = *client
+	}
+	bounded.Timeout = certificateTimeout
+	bounded.Jar = nil
+	bounded.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &certificates{client: &bounded, kept: map[string]kept{}}
+}
+
+// amazonHost is a function for want of a constant regular expression.
+func amazonHost() *regexp.Regexp {
+	return regexp.MustCompile(`^sns\.[a-zA-Z0-9-]{3,}\.amazonaws\.com(\.cn)?$`)
+}
+
+func amazonURL(text string) (*url.URL, bool) {
+	parsed, err := url.Parse(text)
+	if err != nil || len(text) > 2048 || parsed.Scheme != "https" || parsed.User != nil || parsed.Fragment != "" {
+		return nil, false
+	}
+	return parsed, amazonHost().MatchString(parsed.Host)
+}
+
+// snsCertificateURL tells whether a URL is one of Amazon's for certificates.
+func snsCertificateURL(text string) bool {
+	parsed, ok := amazonURL(text)
+	return ok && strings.HasSuffix(parsed.Path, ".pem") && parsed.RawQuery == ""
+}
+
+// get gives the certificate at a URL that snsCertificateURL accepts.
+func (c *certificates) get(url string, now time.Time) (*x509.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, found := c.kept[url]; found && now.Before(known.until) {
+		if known.cert == nil {
+			return nil, errFetch
+		}
+		return known.cert, nil
+	}
+	if !c.allowed(now) {
+		return nil, errFetch
+	}
+	cert, err := c.fetch(url)
+	life := certificateLife
+	if err != nil {
+		life = certificateRetry
+	}
+	c.keep(url, kept{cert, now.Add(life)})
+	return cert, err
+}
+
+// allowed counts fetches, so that made-up URLs lead to few.
+func (c *certificates) allowed(now time.Time) bool {
+	var recent []time.Time
+	for _, at := range c.started {
+		if now.Sub(at) < certificateRetry {
+			recent = append(recent, at)
+		}
+	}
+	c.started = recent
+	if len(recent) >= maxFetchesAtOnce {
+		return false
+	}
+	c.started = append(c.started, now)
+	return true
+}
+
+// keep makes room by dropping failures first, then what ends first.
+func (c *certificates) keep(url string, value kept) {
+	for len(c.kept) >= maxCertificates {
+		victim := ""
+		for name, other := range c.kept {
+			best := c.kept[victim]
+			failed := other.cert == nil && best.cert != nil
+			if victim == "" || failed || (other.cert == nil) == (best.cert == nil) && other.until.Before(best.until) {
+				victim = name
+			}
+		}
+		delete(c.kept, victim)
+	}
+	c.kept[url] = value
+}
+
+func (c *certificates) fetch(url string) (*x509.Certificate, error) {
+	body, err := c.read(url, maxCertificateSize)
+	if err != nil {
+		return nil, err
+	}
+	cert, _, err := rsaCertificate(body)
+	return cert, err
+}
+
+func (c *certificates) read(url string, limit int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), certificateTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, errFetch
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return nil, errFetch // the client's error holds the URL, which a stranger may have written
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil || response.StatusCode != http.StatusOK || int64(len(body)) > limit {
+		return nil, errFetch
+	}
+	return body, nil
+}
+
+// snsConfirm visits the URL of a verified confirmation. Where that fails the answer is an error, so that Amazon tries again.
+func snsConfirm(c controlRequest) *delivery.Response {
+	url, _ := c.document.pointer("/SubscribeURL")
+	s, ok := c.scheme.(*sns)
+	if _, amazon := amazonURL(url); !ok || !amazon {
+		return nil
+	}
+	if _, err := s.certs.read(url, 1<<20); err != nil {
+		return answerText(http.StatusServiceUnavailable, "", "")
+	}
+	return emptyOK(c)
+}

@@ -21,6 +21,12 @@ var migrationFiles embed.FS
 // migrateLockTimeout bounds each wait for a lock while migrating; replicas that start together wait for one another.
 const migrateLockTimeout = "60s"
 
+// migratedSQL reads the catalog's tables. to_regclass would answer from a cache that does not notice what others created
+// while this transaction waited for its turn.
+const migratedSQL = `SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname = 'migrations')`
+
 // migration is one step of the schema. Its first line says "-- oldest: N": a program that knows the schema up to N still
 // works with the schema after this step. Additive steps keep the number, others raise it.
 type migration struct {
@@ -153,11 +159,11 @@ type querier interface {
 func (s *Store) version(ctx context.Context, q querier) (schemaVersion, error) {
 	var at schemaVersion
 	var exists bool
-	name := s.sql.schema + ".migrations"
-	if err := q.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, name).Scan(&exists); err != nil || !exists {
+	err := q.QueryRow(ctx, migratedSQL, schemaOf(s.config.Namespace)).Scan(&exists)
+	if err != nil || !exists {
 		return at, err
 	}
-	err := q.QueryRow(ctx, "SELECT coalesce(max(version), 0), coalesce(max(oldest), 0) FROM "+name).
+	err = q.QueryRow(ctx, "SELECT coalesce(max(version), 0), coalesce(max(oldest), 0) FROM "+s.sql.schema+".migrations").
 		Scan(&at.version, &at.oldest)
 	return at, err
 }

@@ -12,12 +12,13 @@ import (
 
 // Responses and requests are stored as bytes: foreign header values are not text that a database would accept. A string
 // is its length as a uvarint and its bytes; a header field is a code for its name, the name if the code is 0, and one
-// value, so that a field with several values is there several times.
+// value, so that a field with several values is there several times. A field without any has a bit in its code.
 
 const (
 	headPlain   = 1 // first byte of a response's head
 	headOmitted = 2 // the body was too large to keep
 	jobFormat   = 1 // first byte of a request
+	noValue     = 0x80
 )
 
 // fieldNames have codes, from 1. Stored: append only.
@@ -81,14 +82,21 @@ func unpackJob(packed []byte) (*dedupe.Job, error) {
 
 func appendFields(to []byte, header map[string][]string) []byte {
 	for _, field := range slices.Sorted(maps.Keys(header)) {
-		code := slices.Index(fieldNames[:], field) + 1
-		for _, value := range header[field] {
-			to = append(to, byte(code))
-			if code == 0 {
-				to = appendString(to, field)
-			}
-			to = appendString(to, value)
+		code := byte(slices.Index(fieldNames[:], field) + 1)
+		if len(header[field]) == 0 {
+			to = appendName(to, code|noValue, field)
 		}
+		for _, value := range header[field] {
+			to = appendString(appendName(to, code, field), value)
+		}
+	}
+	return to
+}
+
+func appendName(to []byte, code byte, field string) []byte {
+	to = append(to, code)
+	if code&^noValue == 0 {
+		to = appendString(to, field)
 	}
 	return to
 }
@@ -105,24 +113,30 @@ type wire struct {
 
 func (w *wire) fields() map[string][]string {
 	header := map[string][]string{}
-	for len(w.rest) > 0 && w.err == nil {
-		code := int(w.rest[0])
+	for len(w.rest) > 0 {
+		code := w.rest[0]
 		w.rest = w.rest[1:]
-		field := ""
-		switch {
-		case code == 0:
-			field = w.string()
-		case code <= len(fieldNames):
-			field = fieldNames[code-1]
-		default:
-			w.err = errWire
+		field, values := w.name(int(code&^noValue)), []string{}
+		if code&noValue == 0 {
+			values = append(header[field], w.string())
 		}
-		value := w.string()
 		if w.err == nil {
-			header[field] = append(header[field], value)
+			header[field] = values
 		}
 	}
 	return header
+}
+
+func (w *wire) name(code int) string {
+	switch {
+	case code == 0:
+		return w.string()
+	case code <= len(fieldNames):
+		return fieldNames[code-1]
+	default:
+		w.err, w.rest = errWire, nil
+		return ""
+	}
 }
 
 func (w *wire) string() string { return string(w.take()) }

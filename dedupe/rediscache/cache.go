@@ -68,7 +68,7 @@ func (c *Cache) Close() error {
 // too old to be trusted is better than nothing.
 func (c *Cache) Claim(ctx context.Context, r dedupe.Request) (dedupe.Decision, error) {
 	asked := c.now()
-	d, tier, err := c.ask(ctx, &r, c.ledger.Claim)
+	d, tier, err := c.ask(ctx, &r, asked, c.ledger.Claim)
 	if tier == Ledger && err == nil {
 		c.learn(&r, &d, asked)
 	}
@@ -77,14 +77,14 @@ func (c *Cache) Claim(ctx context.Context, r dedupe.Request) (dedupe.Decision, e
 
 // Look is like Claim, and changes nothing. Nothing is learned from it: its ages are not exact.
 func (c *Cache) Look(ctx context.Context, r dedupe.Request) (dedupe.Decision, error) {
-	d, _, err := c.ask(ctx, &r, c.ledger.Look)
+	d, _, err := c.ask(ctx, &r, c.now(), c.ledger.Look)
 	return d, err
 }
 
 type askFunc func(context.Context, dedupe.Request) (dedupe.Decision, error)
 
-func (c *Cache) ask(ctx context.Context, r *dedupe.Request, ledger askFunc) (dedupe.Decision, Tier, error) {
-	known := c.recall(ctx, r)
+func (c *Cache) ask(ctx context.Context, r *dedupe.Request, now time.Time, ledger askFunc) (dedupe.Decision, Tier, error) {
+	known := c.recall(ctx, r, now)
 	var err error
 	if known.tier != Local && known.tier != Shared {
 		var d dedupe.Decision

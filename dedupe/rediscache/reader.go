@@ -1,7 +1,6 @@
 package rediscache
 
 import (
-	"bytes"
 	"encoding/binary"
 	"net/http"
 	"time"
@@ -25,6 +24,7 @@ func decode(payload []byte, scope delivery.Scope, id delivery.EventID) (fact, in
 	if string(r.short()) != string(scope) || string(r.short()) != string(id) {
 		return fact{}, foreign
 	}
+	r.all = string(r.raw)
 	if kind == kindReopened && r.done() {
 		return fact{}, reopened
 	}
@@ -39,6 +39,7 @@ func decode(payload []byte, scope delivery.Scope, id delivery.EventID) (fact, in
 // reader cuts a payload into its parts. After the first part that is not as it should be, all are empty and ok is false.
 type reader struct {
 	raw []byte
+	all string // what raw was when the texts began: they share its memory
 	ok  bool
 }
 
@@ -54,7 +55,7 @@ func (r *reader) fact(f *fact) {
 	f.created = r.time()
 	f.confirmed = r.time()
 	f.reason = r.reason()
-	f.trace = string(r.short())
+	f.trace = r.text(int(r.uint8()))
 	f.response = r.response(flags&flagOmitted != 0)
 }
 
@@ -73,11 +74,11 @@ func (r *reader) response(omitted bool) *delivery.Response {
 func (r *reader) header() http.Header {
 	count := int(r.uint16())
 	header := make(http.Header, min(count, 8))
-	var last []byte
+	last := ""
 	for i := 0; i < count && r.ok; i++ {
-		name := r.long()
-		r.want(i == 0 || bytes.Compare(last, name) < 0)
-		header[string(name)] = r.values()
+		name := r.text(int(r.uint16()))
+		r.want(i == 0 || last < name)
+		header[name] = r.values()
 		last = name
 	}
 	return header
@@ -90,14 +91,14 @@ func (r *reader) values() []string {
 	}
 	values := make([]string, count)
 	for i := range values {
-		values[i] = string(r.long())
+		values[i] = r.text(int(r.uint16()))
 	}
 	return values
 }
 
 // reason is empty or a word: it may become a label.
 func (r *reader) reason() dedupe.Reason {
-	text := string(r.short())
+	text := r.text(int(r.uint8()))
 	r.want(text == "" || delivery.CheckToken(text) == nil)
 	return dedupe.Reason(text)
 }
@@ -148,4 +149,10 @@ func (r *reader) time() time.Time {
 
 func (r *reader) short() []byte { return r.take(int(r.uint8())) }
 
-func (r *reader) long() []byte { return r.take(int(r.uint16())) }
+func (r *reader) text(size int) string {
+	start := len(r.all) - len(r.raw)
+	if r.take(size) == nil {
+		return ""
+	}
+	return r.all[start : start+size]
+}

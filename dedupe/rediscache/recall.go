@@ -14,8 +14,7 @@ type recollection struct {
 	redis    time.Duration // what Redis cost
 }
 
-func (c *Cache) recall(ctx context.Context, r *dedupe.Request) recollection {
-	now := c.now()
+func (c *Cache) recall(ctx context.Context, r *dedupe.Request, now time.Time) recollection {
 	if payload, found := c.memory.get(keyOf(r), now); found {
 		if f, what := decode(payload, r.Scope, r.EventID); what == ours {
 			d, sure := f.decide(r, now)

@@ -21,7 +21,10 @@ func (p *program) check(ctx context.Context, args []string) error {
 	if settings.Config != "" {
 		set, setErr = p.integrations(settings)
 	}
-	if err := allProblems(settingsErr, checkRooms(ctx, settings, settingsErr), setErr); err != nil {
+	if settingsErr == nil {
+		settingsErr = checkRooms(ctx, settings)
+	}
+	if err := allProblems(settingsErr, setErr); err != nil {
 		return err
 	}
 	p.printSettings(settings)
@@ -35,10 +38,7 @@ func (p *program) check(ctx context.Context, args []string) error {
 }
 
 // checkRooms asks the rooms about what only they understand. Nothing is connected to.
-func checkRooms(ctx context.Context, settings config.Settings, settingsErr error) error {
-	if settingsErr != nil {
-		return nil
-	}
+func checkRooms(ctx context.Context, settings config.Settings) error {
 	var problems config.Problems
 	if _, err := upstream.New(upstream.Config{URL: settings.Upstream}); err != nil {
 		problems = append(problems, config.Problem{Key: "SIDECAR_UPSTREAM", Text: err.Error()})

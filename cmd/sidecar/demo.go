@@ -35,7 +35,7 @@ func (p *program) demo(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	d := &demo{program: p, page: newDemoPage(p), dir: dir}
 	bounded, cancel := context.WithTimeout(ctx, demoLimit)
 	defer cancel()
@@ -109,7 +109,10 @@ func (d *demo) serve(ctx context.Context) error {
 func (d *demo) stop() {
 	d.signals <- syscall.SIGTERM
 	select {
-	case <-d.ended:
+	case err := <-d.ended:
+		if err != nil {
+			d.page.line("the sidecar ended badly: %v", err)
+		}
 	case <-time.After(5 * time.Second):
 	}
 	d.app.stop()

@@ -112,8 +112,8 @@ func (d *demo) startChild(ctx context.Context) (*demoChild, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	child.cmd = exec.CommandContext(ctx, self, "run") //nolint:gosec // this very program
+	defer func() { _ = log.Close() }() // the child has it
+	child.cmd = exec.CommandContext(ctx, self, "run")
 	for name, value := range d.environment(child.public, child.admin, crashLedger) {
 		child.cmd.Env = append(child.cmd.Env, name+"="+value)
 	}
@@ -162,8 +162,8 @@ func freeAddress(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
+	address := listener.Addr().String()
+	return address, listener.Close()
 }
 
 // story shows what sidecar receipts show tells of the crashed event.
@@ -172,7 +172,7 @@ func (d *demo) story(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer opened.Close()
+	defer func() { _ = opened.Close() }()
 	keeper, err := dedupe.NewKeeper(dedupe.KeeperConfig{Store: opened, Replica: "demo"})
 	if err != nil {
 		return err

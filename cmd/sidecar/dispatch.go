@@ -49,10 +49,10 @@ func commands() []command {
 }
 
 // errUsage marks mistakes in how a command was called.
-var errUsage = errors.New("wrong usage") //nolint:gochecknoglobals // a sentinel
+var errUsage = errors.New("wrong usage")
 
 // errFailed ends a command with status 1 that has told everything already.
-var errFailed = errors.New("failed") //nolint:gochecknoglobals // a sentinel
+var errFailed = errors.New("failed")
 
 func usagef(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errUsage, fmt.Sprintf(format, args...))

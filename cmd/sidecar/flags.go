@@ -51,13 +51,6 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	return plain, nil
 }
 
-// written tells whether a flag was given.
-func (f *flags) written(name string) bool {
-	found := false
-	f.Visit(func(one *flag.Flag) { found = found || one.Name == name })
-	return found
-}
-
 // oneOf tells which word begins the arguments of a command that has several, and the rest.
 func oneOf(usage string, args []string, words ...string) (string, []string, error) {
 	if len(args) == 0 || !slices.Contains(words, args[0]) {

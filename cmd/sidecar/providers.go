@@ -56,7 +56,7 @@ func (p *program) providers(_ context.Context, args []string) error {
 	}
 	switch {
 	case *markdown:
-		return verify.WriteSenders(p.out)
+		return p.markdownProviders(presets)
 	case *asJSON:
 		shown := make([]providerShown, 0, len(presets))
 		for _, preset := range presets {

@@ -17,7 +17,7 @@ import (
 )
 
 // errAtOnce ends a process that was asked twice to stop.
-var errAtOnce = errors.New("stopped at once by a second signal") //nolint:gochecknoglobals // a sentinel
+var errAtOnce = errors.New("stopped at once by a second signal")
 
 func (p *program) run(ctx context.Context, args []string) error {
 	flags := p.newFlags("run")

@@ -162,8 +162,6 @@ func (p *program) printVerdict(v verify.Verdict) error {
 		p.row(2, "event ID signed", "%t", v.EventIDSigned)
 	}
 	show("event type", v.EventType)
-	if v.Control != nil {
-		show("control message", v.Control.Name)
-	}
+	show("control message", v.Control)
 	return nil
 }

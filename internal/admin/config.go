@@ -22,7 +22,7 @@ type Config struct {
 	// Token returns the bearer token of the operator API, which may change. Nil: there is none, nothing can be changed,
 	// and only this machine may read.
 	Token func() ([]byte, error)
-	Log   *slog.Logger // what persons changed; nil: slog.Default
+	Log   *slog.Logger // what persons changed; nil: nowhere
 }
 
 // Receipts is the part of a ledger that is read; see dedupe.Desk.
@@ -51,7 +51,7 @@ func New(c Config) (*Admin, error) {
 		c.Metrics = http.NotFoundHandler()
 	}
 	if c.Log == nil {
-		c.Log = slog.Default()
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Admin{config: c}, nil
 }

@@ -158,17 +158,17 @@ func (m *mapping) fingerprint() verify.Fingerprint {
 		return verify.Fingerprint{Body: true}
 	}
 	section := m.reader.newMapping(node, m.key("fingerprint"))
-	print := verify.Fingerprint{Include: section.texts("include", nil), Exclude: section.texts("exclude", nil)}
+	shown := verify.Fingerprint{Include: section.texts("include", nil), Exclude: section.texts("exclude", nil)}
 	section.done()
-	if (len(print.Include) == 0) == (len(print.Exclude) == 0) {
+	if (len(shown.Include) == 0) == (len(shown.Exclude) == 0) {
 		m.fail("fingerprint", "want body, or a list of JSON pointers under either include or exclude")
 	}
-	for _, pointer := range slices.Concat(print.Include, print.Exclude) {
+	for _, pointer := range slices.Concat(shown.Include, shown.Exclude) {
 		if !strings.HasPrefix(pointer, "/") {
 			m.fail("fingerprint", "%q is no JSON pointer such as /data/id", pointer)
 		}
 	}
-	return print
+	return shown
 }
 
 // headerName is the name of a header in canonical form.

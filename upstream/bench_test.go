@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
+	"net/http/httputil" //nolint:depguard // the yardstick
 	"net/url"
 	"strings"
 	"sync"

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// ErrUnreachable: no connection to the application could be made. No byte of a request was sent.
+// ErrUnreachable means that no connection to the application could be made. No byte of a request was sent.
 var ErrUnreachable = errors.New("application unreachable")
 
-// ErrIncomplete: the application closed the connection, or what it answered is cut off or no HTTP.
+// ErrIncomplete means that the application closed the connection, or what it answered is cut off or no HTTP.
 var ErrIncomplete = errors.New("answer incomplete")
 
 // dialer connects to the application. It is immutable and safe for concurrent use.

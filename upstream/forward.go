@@ -23,7 +23,7 @@ func (u *Upstream) Forward(ctx context.Context, a Attempt) delivery.Result {
 	if a.Timeout < 0 {
 		return delivery.Result{Outcome: delivery.NotSent, Cause: delivery.TimedOut}
 	}
-	for c := u.pool.take(now); c != nil; c = u.pool.take(now) {
+	for c := u.pool.take(now, t.deadline); c != nil; c = u.pool.take(now, t.deadline) {
 		if result, sent := t.over(c); sent {
 			return result
 		}
@@ -32,7 +32,12 @@ func (u *Upstream) Forward(ctx context.Context, a Attempt) delivery.Result {
 	if err != nil {
 		return delivery.Result{Outcome: delivery.NotSent, Cause: t.causeOf(err, delivery.Unreachable)}
 	}
-	result, _ := t.over(newConn(tcp))
+	c := newConn(tcp)
+	if err := c.SetDeadline(t.deadline); err != nil {
+		_ = c.Close()
+		return delivery.Result{Outcome: delivery.NotSent, Cause: delivery.Unreachable}
+	}
+	result, _ := t.over(c)
 	return result
 }
 
@@ -44,13 +49,9 @@ type try struct {
 	deadline time.Time
 }
 
-// over makes the attempt over one connection. It is not sent if the connection took no byte of it, which is certain only
+// over makes the attempt over one connection, whose deadline is set. It is not sent if the connection took no byte of it, which is certain only
 // when the very first write says so.
 func (t *try) over(c *conn) (result delivery.Result, sent bool) {
-	if c.SetDeadline(t.deadline) != nil {
-		_ = c.Close()
-		return delivery.Result{Outcome: delivery.NotSent, Cause: delivery.Unreachable}, false
-	}
 	stop := c.closeOn(t.ctx)
 	written, err := t.send(c)
 	if err != nil {

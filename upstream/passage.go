@@ -38,7 +38,7 @@ func (x *passage) run() error {
 }
 
 func (x *passage) connect() (*conn, error) {
-	if c := x.pool.take(time.Now()); c != nil {
+	if c := x.pool.take(time.Now(), time.Time{}); c != nil {
 		return c, nil
 	}
 	tcp, err := x.dialer.dial(x.r.Context(), time.Time{})

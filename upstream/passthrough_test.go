@@ -284,6 +284,17 @@ func TestAnAnswerUntilClosePasses(t *testing.T) {
 	}
 }
 
+func TestAnOldSenderGetsNoChunks(t *testing.T) {
+	app := newApplication(t, answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"))
+	response, body := exchange(t, newFront(t, Config{URL: app.url()}), "GET", "GET / HTTP/1.0\r\n\r\n")
+	if response.StatusCode != 200 || body != "body" || len(response.TransferEncoding) > 0 {
+		t.Errorf("status %d, body %q, transfer encoding %q", response.StatusCode, body, response.TransferEncoding)
+	}
+	if got := app.seen()[0]; got.line != "GET / HTTP/1.1" || !slices.Equal(got.values("Host"), []string{app.address()}) {
+		t.Errorf("arrived as %q %q", got.line, got.fields)
+	}
+}
+
 // onError keeps what the passthrough reports.
 func onError(errs chan<- error) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, _ *http.Request, err error) {

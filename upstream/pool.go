@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// keptScratch bounds the memory that an unused connection holds for its next request.
+const keptScratch = 32 << 10
+
 // pool keeps unused connections, the latest on top. It is safe for concurrent use.
 type pool struct {
 	mu     sync.Mutex
@@ -19,15 +22,15 @@ func newPool(most int, timeout time.Duration) *pool {
 	return &pool{most: max(most, 0), every: timeout}
 }
 
-// take returns a connection that is still open, or nil.
-func (p *pool) take(now time.Time) *conn {
+// take returns a connection that is still open, with its deadline set, or nil. A zero deadline is none.
+func (p *pool) take(now, deadline time.Time) *conn {
 	for {
 		c := p.pop()
 		if c == nil {
 			return nil
 		}
-		// The read deadline of the last exchange may be over, which would spoil the look at the socket.
-		if now.Sub(c.idleSince) < c.idleFor && c.SetReadDeadline(time.Time{}) == nil && c.silent() {
+		// The deadline comes first, because one that is over would spoil the look at the socket.
+		if now.Sub(c.idleSince) < c.idleFor && c.SetDeadline(deadline) == nil && c.silent() {
 			c.reused = true
 			return c
 		}
@@ -51,6 +54,9 @@ func (p *pool) pop() *conn {
 // put keeps a connection for another exchange, or closes it.
 func (p *pool) put(c *conn, now time.Time) {
 	c.idleSince = now
+	if cap(c.scratch) > keptScratch {
+		c.scratch = nil
+	}
 	p.mu.Lock()
 	full := p.closed || len(p.idle) >= p.most
 	if !full {

@@ -9,5 +9,5 @@ import "syscall"
 func wouldBlock(fd uintptr) bool {
 	var one [1]byte
 	_, err := syscall.Read(int(fd), one[:])
-	return err == syscall.EAGAIN || err == syscall.EWOULDBLOCK //nolint:errorlint // a bare errno
+	return err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
 }

@@ -499,10 +499,11 @@ func TestHTTP2AnswersPassUnchanged(t *testing.T) {
 }
 
 func TestHTTP2FaultsAreReported(t *testing.T) {
-	errs := make(chan error, 1)
+	errs, gone := make(chan error, 1), make(chan struct{})
 	app := newHTTP2Application(t, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
 			<-r.Context().Done()
+			close(gone)
 		}
 		panic(http.ErrAbortHandler)
 	})
@@ -522,4 +523,5 @@ func TestHTTP2FaultsAreReported(t *testing.T) {
 	if _, err := call(ctx, "/hang"); err == nil {
 		t.Error("a call that was given up was answered")
 	}
+	<-gone // the application hears of it
 }

@@ -31,8 +31,8 @@ func (x *passage) switchProtocols(c *conn, response *http.Response, stop func() 
 	ended := make(chan error, 2)
 	go func() { ended <- carry(c.TCPConn, buffered.Reader, sender) }()
 	go func() { ended <- carry(sender, c.reader, c) }()
-	if err := <-ended; err == nil {
-		<-ended
+	if <-ended == nil {
+		_ = <-ended // both sides have had their say
 	}
 	return nil
 }

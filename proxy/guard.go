@@ -129,11 +129,8 @@ func (g *Guard) underPrefix(key string) bool {
 func (g *Guard) judgeReadings(path string) VerdictKind {
 	worst := VerdictPass
 	whole := eachReading(path, readingBudget, func(reading string) bool {
-		switch g.judge(keyOf(reading)) {
-		case VerdictAmbiguous:
-			worst = VerdictAmbiguous
-		case VerdictUnknown:
-			worst = VerdictUnknown
+		if kind := g.judge(keyOf(reading)); kind != VerdictPass {
+			worst = kind
 		}
 		return worst != VerdictAmbiguous
 	})

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -28,11 +27,11 @@ func (x *passage) switchProtocols(c *conn, response *http.Response, stop func() 
 	if _, err := sender.Write(switched(response)); err != nil {
 		return nil
 	}
-	ended := make(chan error, 2)
+	ended := make(chan bool, 2)
 	go func() { ended <- carry(c.TCPConn, buffered.Reader, sender) }()
 	go func() { ended <- carry(sender, c.reader, c) }()
-	if <-ended == nil {
-		_ = <-ended // both sides have had their say
+	if clean := <-ended; clean {
+		<-ended // the other side may have more to say
 	}
 	return nil
 }
@@ -48,12 +47,14 @@ func switched(response *http.Response) head {
 	return h.end()
 }
 
-// carry copies until from ends, and then ends that direction only. On an error nothing is left to wait for.
-func carry(to net.Conn, from io.Reader, source net.Conn) error {
+// carry copies until from ends, and then ends that direction only. Where that is not possible it ends both.
+func carry(to net.Conn, from io.Reader, source net.Conn) (clean bool) {
 	_, err := io.Copy(to, from)
 	half, able := to.(interface{ CloseWrite() error })
-	if err == nil && able {
-		return half.CloseWrite()
+	if err == nil && able && half.CloseWrite() == nil {
+		return true
 	}
-	return errors.Join(err, to.Close(), source.Close())
+	_ = to.Close()
+	_ = source.Close()
+	return false
 }

@@ -15,6 +15,10 @@ import (
 	"time"
 )
 
+// idleHTTP2 is how long a connection without calls is kept. HTTP/2 says good-bye before it closes one, so that this does
+// not race the application.
+const idleHTTP2 = time.Minute
+
 // newHTTP2 makes the transport for requests that came over HTTP/2 without TLS: they go on like that. It repeats only
 // what the application has certainly not begun.
 func newHTTP2(d *dialer) *http.Transport {
@@ -24,6 +28,7 @@ func newHTTP2(d *dialer) *http.Transport {
 		Protocols:              protocols,
 		DisableCompression:     true,
 		ExpectContinueTimeout:  expectPatience,
+		IdleConnTimeout:        idleHTTP2,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return d.dial(ctx, time.Time{})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -516,6 +517,16 @@ func TestHTTP2FaultsAreReported(t *testing.T) {
 		t.Errorf("%v, %v", response, err)
 	}
 	if err := <-errs; !strings.Contains(err.Error(), ErrIncomplete.Error()) {
+		t.Errorf("reported %v", err)
+	}
+	listener, _ := net.Listen("tcp", "127.0.0.1:0")
+	listener.Close()
+	nobody := newFront(t, Config{URL: "http://" + listener.Addr().String(), OnError: onError(errs)})
+	request, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+nobody, nil)
+	if response, err := newHTTP2Client(t).RoundTrip(request); err != nil || response.StatusCode != 599 {
+		t.Errorf("%v, %v", response, err)
+	}
+	if err := <-errs; !errors.Is(err, ErrUnreachable) {
 		t.Errorf("reported %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

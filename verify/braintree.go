@@ -26,7 +26,7 @@ const maxBraintreePayload = 4 << 20
 func braintreePreset() Preset {
 	return Preset{
 		Name: "braintree", Title: "Braintree",
-		Methods:      []string{http.MethodGet, http.MethodPost},
+		Methods:      []string{http.MethodPost, http.MethodGet},
 		SenderWindow: 24 * time.Hour, Retries: true,
 		IDSigned: true, Symmetric: true,
 		Signed: "the form field bt_payload; HMAC-SHA1 with the SHA-1 of the private key, in hex in the form field bt_signature",

@@ -180,6 +180,9 @@ func (s *declared) message(d *delivery.Delivery, n names, stamp string) ([][]byt
 		case pieceBody:
 			out = append(out, d.Body)
 		case pieceURL:
+			if s.origin == "" {
+				return nil, reject(PublicURLMissing)
+			}
 			out = append(out, []byte(s.origin+d.Target))
 		case pieceMethod:
 			out = append(out, []byte(d.Method))

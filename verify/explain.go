@@ -17,14 +17,14 @@ type Verdict struct {
 	EventID       delivery.EventID
 	EventIDSigned bool
 	EventType     string
-	Control       string // name of the control message that it is
+	Control       *Control // its name only: nothing is answered here
 }
 
 // Explain judges a delivery like Authenticate and then, where it is rejected, looks for the mistake that people make. It is
 // slow and meant for people, not for traffic.
 func (v *Verifier) Explain(d *delivery.Delivery, now time.Time) Verdict {
 	if known, found := v.unsigned(d, now); found {
-		return Verdict{Verdict: "control", Control: known.name}
+		return Verdict{Verdict: "control", Control: &Control{Name: known.name}}
 	}
 	doc := &document{delivery: d, tree: v.tree}
 	found, rejection := v.authenticate(doc, now)
@@ -33,7 +33,7 @@ func (v *Verifier) Explain(d *delivery.Delivery, now time.Time) Verdict {
 	}
 	out := Verdict{Verdict: "verified", CredentialID: found.by.ID, SignedAt: found.at}
 	if known, is := v.control(controlRequest{document: doc, now: now, by: found.by, keys: v.keys, scheme: v.scheme}); is {
-		out.Verdict, out.Control = "control", known.name
+		out.Verdict, out.Control = "control", &Control{Name: known.name}
 		return out
 	}
 	v.explainEvent(&out, doc, found)
@@ -51,5 +51,3 @@ func (v *Verifier) explainEvent(out *Verdict, doc *document, found evidence) {
 		}
 	}
 }
-
-func (v *Verifier) hint(*delivery.Delivery, time.Time, *Rejection) string { return "" }

@@ -33,7 +33,7 @@ func typeform() Preset {
 func zendesk() Preset {
 	return Preset{
 		Name: "zendesk", Title: "Zendesk",
-		Methods:      []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
+		Methods:      []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		SenderWindow: 24 * time.Hour, AckDeadline: 12 * time.Second, Retries: true, InFlightStatus: http.StatusConflict,
 		EventID: Source{Header: "X-Zendesk-Webhook-Invocation-Id"}, EventType: Source{JSON: "/type"},
 		Symmetric: true,
@@ -88,7 +88,7 @@ func docuSign() Preset {
 func dropbox() Preset {
 	return Preset{
 		Name: "dropbox", Title: "Dropbox",
-		Methods:      []string{http.MethodGet, http.MethodPost},
+		Methods:      []string{http.MethodPost, http.MethodGet},
 		SenderWindow: time.Hour, AckDeadline: 10 * time.Second, Retries: true,
 		Choose: "a Dropbox notification only lists changed accounts, and two changes look alike; " +
 			"use {hash: body} only if a suppressed second notification does no harm",

@@ -94,7 +94,7 @@ func zoom() Preset {
 func meta() Preset {
 	return Preset{
 		Name: "meta", Title: "Meta (Facebook, Instagram, WhatsApp Cloud)",
-		Methods:      []string{"GET", "POST"},
+		Methods:      []string{"POST", "GET"},
 		SenderWindow: 7 * 24 * time.Hour, Retries: true,
 		EventID: Source{Hash: "body"}, IDSigned: true, EventType: Source{JSON: "/object"}, Object: Source{JSON: "/entry/0/id"},
 		Symmetric: true,
@@ -120,7 +120,7 @@ func meta() Preset {
 func xTwitter() Preset {
 	return Preset{
 		Name: "x-twitter", Title: "X (account activity)",
-		Methods:      []string{"GET", "POST"},
+		Methods:      []string{"POST", "GET"},
 		SenderWindow: 24 * time.Hour, AckDeadline: 10 * time.Second,
 		EventID: Source{Hash: "body"}, IDSigned: true, Object: Source{JSON: "/for_user_id"},
 		Symmetric: true,

@@ -110,7 +110,7 @@ func postmark() Preset {
 func okta() Preset {
 	return Preset{
 		Name: "okta", Title: "Okta event hooks",
-		Methods:      []string{http.MethodGet, http.MethodPost},
+		Methods:      []string{http.MethodPost, http.MethodGet},
 		SenderWindow: time.Hour, AckDeadline: 3 * time.Second, Retries: true,
 		EventID: Source{JSON: "/eventId"}, EventType: Source{JSON: "/data/events/0/eventType"}, Object: Source{JSON: "/data/events/0/uuid"},
 		Symmetric: true,

@@ -26,7 +26,7 @@ const twilioHeader = "X-Twilio-Signature"
 func twilioPreset() Preset {
 	return Preset{
 		Name: "twilio", Title: "Twilio",
-		Methods:      []string{http.MethodGet, http.MethodPost},
+		Methods:      []string{http.MethodPost, http.MethodGet},
 		SenderWindow: time.Hour, AckDeadline: 15 * time.Second, Retries: true,
 		EventID: Source{Header: "I-Twilio-Idempotency-Token"}, Object: Source{Form: "MessageSid"},
 		Symmetric: true, NeedsPublicURL: true,
@@ -159,11 +159,17 @@ func (s *twilio) sign(d *delivery.Delivery, _ time.Time, by *credential) (http.H
 	if len(s.origins) == 0 {
 		return nil, errors.New("public_url is missing, and Twilio signs the URL")
 	}
-	fields, rejection := twilioFields(d)
+	out, copied := http.Header{}, *d
+	if _, hashed := bodyHash(d.Target); !hashed && len(d.Header["Content-Type"]) == 0 && len(d.Body) > 0 && !isJSON(d.Body) {
+		out.Set("Content-Type", "application/x-www-form-urlencoded")
+		copied.Header = merged(d.Header, out)
+	}
+	fields, rejection := twilioFields(&copied)
 	if rejection != nil {
 		sum := sha256.Sum256(d.Body)
 		return nil, errors.New("the body is no form: call the URL with bodySHA256=" + hex.EncodeToString(sum[:]) + " in the query")
 	}
 	mac := key.sum([][]byte{[]byte(s.origins[0]), []byte(d.Target), fields})
-	return http.Header{twilioHeader: {base64.StdEncoding.EncodeToString(mac)}}, nil
+	out.Set(twilioHeader, base64.StdEncoding.EncodeToString(mac))
+	return out, nil
 }

@@ -41,9 +41,10 @@ func (b *bench) finish(r *results) {
 	}
 	r.idle = b.first.idle
 	r.exported = b.traces()
-	b.end(b.first, b.second) // nobody holds a snapshot that VACUUM must respect
-	size := b.size(b.stage, "bench")
-	r.size = &size
+	if b.plan.only.has("size") {
+		b.end(b.first, b.second)
+		r.size = b.measureSize(b.program, b.collectorAddress)
+	}
 }
 
 func (b *bench) end(all ...*sidecar) {

@@ -106,8 +106,11 @@ func (r *results) remarks(b *strings.Builder) {
 	b.WriteString("\n## Remarks\n\n")
 	fmt.Fprintf(b, "- One commit of one small row, one connection: %.0f µs (median).\n", r.commit())
 	if s := r.size; s != nil {
-		fmt.Fprintf(b, "- %d receipts (IDs of 28 bytes in no order, results of 11 bytes) after VACUUM: heap %.0f, indexes %.0f, other tables %.1f, together %.0f bytes each;\n"+
-			"  after VACUUM FULL %.0f.\n", s.Receipts, s.Heap, s.Index, s.Others, s.Total, s.RewrittenTotal)
+		fmt.Fprintf(b, "- %d receipts (IDs of 28 bytes in no order, results of 11 bytes), VACUUM after every %d: heap %.0f, indexes %.0f, other tables %.1f,\n"+
+			"  together %.0f bytes each; after VACUUM FULL %.0f.\n", s.Receipts, sizeBatch, s.Heap, s.Index, s.Others, s.total(), s.Rewritten)
+	}
+	if all := r.samples["new"]; len(all) > 0 {
+		fmt.Fprintf(b, "- How well commits were shared in the last measurement of `new`: %s.\n", all[len(all)-1].note)
 	}
 	for _, name := range []string{"local", "redis"} {
 		if all := r.samples[name]; len(all) > 0 {

@@ -75,6 +75,13 @@ func redisPID(ctx context.Context, address string) (int, error) {
 	return 0, fmt.Errorf("Redis does not say: %w", lines.Err())
 }
 
+// commits is how many transactions the database has committed so far. PostgreSQL's processes tell it with some delay.
+func (v *services) commits(s *stage) float64 {
+	var count int64
+	s.must("the commits", v.conn.QueryRow(s.ctx, "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()").Scan(&count))
+	return float64(count)
+}
+
 // commitTime is the median time of a commit of one small row on one connection, as a client sees it.
 func (v *services) commitTime(s *stage) time.Duration {
 	_, err := v.conn.Exec(s.ctx, "CREATE TABLE IF NOT EXISTS commits (id uuid PRIMARY KEY, n int)")
@@ -88,40 +95,4 @@ func (v *services) commitTime(s *stage) time.Duration {
 	}
 	slices.Sort(times)
 	return times[len(times)/2]
-}
-
-// receiptSize is what an applied receipt takes after VACUUM, in bytes.
-type receiptSize struct {
-	Receipts       int64
-	Heap, Index    float64 // of the receipts' table
-	Others         float64 // of the other tables of the schema
-	Total          float64
-	RewrittenTotal float64 // after VACUUM FULL: without the room that vacuum leaves for reuse
-}
-
-// size measures the ledger of a namespace. The IDs are in no order, so index pages are as full as splits leave them.
-func (v *services) size(s *stage, namespace string) receiptSize {
-	schema := "sidecar_" + namespace
-	var r receiptSize
-	vacuum := func(how string) (heap, index, others int64) {
-		_, err := v.conn.Exec(s.ctx, "VACUUM ("+how+") "+schema+".receipts", pgx.QueryExecModeSimpleProtocol)
-		s.must("VACUUM", err)
-		s.must("the size of the ledger", v.conn.QueryRow(s.ctx, `SELECT
-			pg_table_size($1::regclass), pg_indexes_size($1::regclass),
-			(SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
-			 WHERE c.relnamespace = $2::regnamespace AND c.relkind = 'r' AND c.oid <> $1::regclass)`,
-			schema+".receipts", schema).Scan(&heap, &index, &others))
-		return heap, index, others
-	}
-	s.must("the receipts", v.conn.QueryRow(s.ctx, "SELECT count(*) FROM "+schema+".receipts", pgx.QueryExecModeSimpleProtocol).Scan(&r.Receipts))
-	if r.Receipts == 0 {
-		s.Fatalf("there is no receipt to measure")
-	}
-	n := float64(r.Receipts)
-	heap, index, others := vacuum("ANALYZE")
-	r.Heap, r.Index, r.Others = float64(heap)/n, float64(index)/n, float64(others)/n
-	r.Total = r.Heap + r.Index + r.Others
-	heap, index, others = vacuum("FULL")
-	r.RewrittenTotal = float64(heap+index+others) / n
-	return r
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,7 +32,12 @@ type bench struct {
 	applied  uint64   // events of the ledger, numbers 0 to applied-1
 	walked   uint64   // how far the second replica has come
 	traces   func() int64
-	counted  map[string]float64 // answers by tier, when they were last counted
+
+	program, collectorAddress string // of the sidecars
+
+	counted map[string]float64 // answers by tier, when they were last counted
+
+	committed float64 // transactions, when they were last counted
 
 	atBegin, atEnd func() // of a window; nil: nothing
 }
@@ -95,12 +102,13 @@ func (b *bench) prepareSidecar() {
 	if !b.plan.only.has("new") && !b.plan.only.has("local") && !b.plan.only.has("redis") && !b.plan.only.has("pass") {
 		return
 	}
-	collector, exported := b.collector()
+	var exported *atomic.Int64
+	b.collectorAddress, exported = b.collector()
 	b.traces = exported.Load
-	program := b.build("./cmd/sidecar", "sidecar")
+	b.program = b.build("./cmd/sidecar", "sidecar")
 	start := func(name string) *sidecar {
-		r := b.sidecar(sidecarConfig{name: name, program: program, namespace: "bench", upstream: b.app.address,
-			database: b.database, redis: b.redis}, collector)
+		r := b.sidecar(sidecarConfig{name: name, program: b.program, namespace: "bench", upstream: b.app.address,
+			database: b.database, redis: b.redis}, b.collectorAddress)
 		b.awaitLedger(b.generator, r.address, 0)
 		return r
 	}
@@ -118,9 +126,9 @@ func (b *bench) prepareSidecar() {
 func (b *bench) addScenarios() {
 	pid, address := b.first.pid(), b.first.address
 	scenarios := []*variant{
-		{name: "new", title: "sidecar: new events", pid: pid, job: b.newEvents, after: func(_ job, result outcome) string {
+		{name: "new", title: "sidecar: new events", pid: pid, before: b.countCommits, job: b.newEvents, after: func(_ job, result outcome) string {
 			b.applied += result.Delivered
-			return ""
+			return b.batches(result)
 		}},
 		{name: "local", title: "sidecar: duplicates of the last 10,000", pid: pid, before: b.applyRecent, job: b.localDuplicates,
 			after: func(job, outcome) string { return b.tiers(b.first) }},
@@ -144,6 +152,13 @@ func (b *bench) addScenarios() {
 
 func (b *bench) newEvents(connections int) job {
 	return job{address: b.first.address, target: route, want: "applied", connections: connections, seed: 1, first: b.applied}
+}
+
+func (b *bench) countCommits(int) { b.committed = b.commits(b.stage) }
+
+// batches tells how well commits are shared: each event takes part in two.
+func (b *bench) batches(result outcome) string {
+	return fmt.Sprintf("%.1f events a commit", 2*float64(result.Delivered)/max(1, b.commits(b.stage)-b.committed))
 }
 
 // applyRecent applies 10,000 events, which are then the last ones.

@@ -22,7 +22,7 @@ type Config struct {
 	MaxConns int
 	// NoMigrate leaves the schema alone: a missing or old one is ErrSchema. Else the first call brings it up to date.
 	NoMigrate bool
-	// Timeout bounds a call, connecting included; default 15 s. A call that runs into it loses its connection.
+	// Timeout bounds a call, connecting included; default 10 s. A call that runs into it loses its connection.
 	Timeout time.Duration
 	// LockTimeout bounds how long a transaction waits for a row that somebody locks; default 500 ms.
 	LockTimeout time.Duration
@@ -32,7 +32,7 @@ type Config struct {
 
 const (
 	defaultConns       = 4
-	defaultTimeout     = 15 * time.Second
+	defaultTimeout     = 10 * time.Second
 	defaultLockTimeout = 500 * time.Millisecond
 	connectTimeout     = 5 * time.Second // per host
 	applicationName    = "webhook-sidecar"

@@ -36,7 +36,8 @@ func adyenPreset() Preset {
 		Name: "adyen", Title: "Adyen (standard webhooks)",
 		SenderWindow: 30 * 24 * time.Hour, AckDeadline: 10 * time.Second, Retries: true,
 		IDSigned: true, EventType: Source{JSON: "/notificationItems/0/NotificationRequestItem/eventCode"},
-		Object: Source{JSON: "/notificationItems/0/NotificationRequestItem/merchantReference"},
+		Object:    Source{JSON: "/notificationItems/0/NotificationRequestItem/merchantReference"},
+		Symmetric: true, SignedInBody: true,
 		Signed: "of each item: pspReference, originalReference, merchantAccountCode, merchantReference, value, currency, eventCode and success " +
 			"with colons between; HMAC-SHA256 in base64 in the item's additionalData.hmacSignature",
 		Secret: "the HMAC key in hex, as the Customer Area shows it",
@@ -114,26 +115,15 @@ func adyenSigner(keys ring, now time.Time, message, signature []byte) *credentia
 	return nil
 }
 
-// read gives what is signed of an item, and its signature. The merchant's reference alone may hold colons; with one more
-// such field, the fields could be cut in several ways.
+// read gives what is signed of an item, and its signature.
 func (s *adyen) read(item []byte) (message, signature []byte, rejection *Rejection) {
 	found, _, err := s.item.scan(item)
 	if err != nil {
 		return nil, nil, reject(SignatureMalformed)
 	}
-	var parts []string
-	for slot, value := range found[:adyenSignature] {
-		part, state := value.scalar()
-		if slot == adyenSuccess && value.kind == boolean && !value.repeated {
-			part, state = string(value.raw), present
-		}
-		if state == malformed {
-			return nil, nil, reject(SignatureMalformed)
-		}
-		if slot != adyenMerchant && strings.Contains(part, ":") {
-			return nil, nil, reject(SignedPartAmbiguous)
-		}
-		parts = append(parts, part)
+	message, rejection = s.message(found)
+	if rejection != nil {
+		return nil, nil, rejection
 	}
 	text, state := found[adyenSignature].scalar()
 	if state == missing {
@@ -143,7 +133,27 @@ func (s *adyen) read(item []byte) (message, signature []byte, rejection *Rejecti
 	if state == malformed || !ok {
 		return nil, nil, reject(SignatureMalformed)
 	}
-	return []byte(strings.Join(parts, ":")), signature, nil
+	return message, signature, nil
+}
+
+// message is what is signed of an item. The merchant's reference alone may hold colons; with one more such field, the text
+// could be cut in several ways.
+func (s *adyen) message(found []jsonValue) ([]byte, *Rejection) {
+	var parts []string
+	for slot, value := range found[:adyenSignature] {
+		part, state := value.scalar()
+		if slot == adyenSuccess && value.kind == boolean && !value.repeated {
+			part, state = string(value.raw), present
+		}
+		if state == malformed {
+			return nil, reject(SignatureMalformed)
+		}
+		if slot != adyenMerchant && strings.Contains(part, ":") {
+			return nil, reject(SignedPartAmbiguous)
+		}
+		parts = append(parts, part)
+	}
+	return []byte(strings.Join(parts, ":")), nil
 }
 
 // adyenBatch makes IDs of signed fields only.

@@ -28,7 +28,7 @@ func braintreePreset() Preset {
 		Name: "braintree", Title: "Braintree",
 		Methods:      []string{http.MethodPost, http.MethodGet},
 		SenderWindow: 24 * time.Hour, Retries: true,
-		IDSigned: true, Symmetric: true,
+		IDSigned: true, Symmetric: true, SignedInBody: true,
 		Signed: "the form field bt_payload; HMAC-SHA1 with the SHA-1 of the private key, in hex in the form field bt_signature",
 		Secret: "JSON {\"public_key\", \"private_key\"} of the API",
 		Weak:   []string{"There is no event ID: identical payloads are one event. They hold kind, time and subject.", "HMAC-SHA1 is old, though not broken."},

@@ -19,6 +19,7 @@ func graphPreset() Preset {
 		EventType: Source{JSON: "/value/0/changeType"}, Object: Source{JSON: "/value/0/resource"},
 		Choose: "a notification has no ID, and two changes of one resource can look alike; " +
 			"use {hash: body} only if a suppressed second notification does no harm",
+		Symmetric: true, SignedInBody: true,
 		Signed:   "nothing; the clientState of each notification must equal the secret",
 		Secret:   "the subscription's clientState as text",
 		Weak:     []string{nothingSigned, "There is no event ID, and identical bodies are legitimate."},

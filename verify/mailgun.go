@@ -22,6 +22,7 @@ func mailgunPreset() Preset {
 		SenderWindow: 8 * time.Hour, Retries: true,
 		EventID: Source{JSON: "/event-data/id"}, otherIDs: []Source{{Form: "token"}},
 		EventType: Source{JSON: "/event-data/event"}, otherTypes: []Source{{Form: "event"}}, Object: Source{JSON: "/event-data/message/headers/message-id"},
+		Symmetric: true, SignedInBody: true,
 		Signed: "timestamp and token inside the body, side by side; HMAC-SHA256 in hex, inside the body as well",
 		Secret: "the webhook signing key as text (not the API key)",
 		Weak: []string{
@@ -34,7 +35,6 @@ func mailgunPreset() Preset {
 		build: func(Config) (scheme, error) {
 			return &mailgun{items("/signature/timestamp", "/signature/token", "/signature/signature")}, nil
 		},
-		Symmetric: false,
 	}
 }
 

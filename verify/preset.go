@@ -32,7 +32,8 @@ type Preset struct {
 	Choose    string // set where no event ID can be told by default: what the operator has to choose
 
 	Tolerance      time.Duration // of the signed time on both sides; 0: no time is signed, or any time is accepted
-	Symmetric      bool          // a shared secret: sidecar sign works
+	Symmetric      bool          // a shared secret: whoever verifies can sign too
+	SignedInBody   bool          // the signature is part of the body: SignBody, not Sign
 	NeedsPublicURL bool
 	Require        []string // JSON pointers, one of which must be in require
 

@@ -163,36 +163,3 @@ func (v *Verifier) Credentials() []CredentialInfo {
 	}
 	return out
 }
-
-// Sign gives the header fields that make a delivery genuine, by the first active credential, for schemes with a shared
-// secret. An event ID that belongs in a header is taken from the delivery's or made up.
-func (v *Verifier) Sign(d *delivery.Delivery, now time.Time) (http.Header, error) {
-	signs, ok := v.scheme.(signer)
-	if !ok {
-		return nil, fmt.Errorf("%s: only the sender can sign, as there is no shared secret", v.preset.Name)
-	}
-	by := v.signing(now)
-	if by == nil {
-		return nil, errors.New("no active credential")
-	}
-	out, err := signs.sign(d, now, by)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range v.event.ids {
-		if id.header != "" && len(out[id.header]) == 0 {
-			out.Set(id.header, firstOr(d.Header, id.header, inventID))
-			break
-		}
-	}
-	return out, nil
-}
-
-func (v *Verifier) signing(now time.Time) *credential {
-	for c := range v.keys.live(now) {
-		if c.Status == Active {
-			return c
-		}
-	}
-	return nil
-}

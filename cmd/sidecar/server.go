@@ -132,7 +132,12 @@ func (s *server) serve(routes []proxy.Route) error {
 }
 
 // refreshed is when the files were last seen to say what is in force.
-func (s *server) refreshed() time.Time { return s.watcher.Refreshed() }
+func (s *server) refreshed() time.Time {
+	if s.watcher == nil {
+		return s.started
+	}
+	return s.watcher.Refreshed()
+}
 
 func (s *server) buildAdmin(context.Context) error {
 	token, err := adminToken(s.settings.AdminTokenFile)

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func warnings(t *testing.T, text string, environ Environment, more files) string {
+	t.Helper()
+	set := mustLoad(t, text, more)
+	full := Environment{"SIDECAR_LISTEN": "127.0.0.1:8700"}
+	for name, value := range environ {
+		full[name] = value
+	}
+	settings, err := LoadSettings(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, warning := range Warn(settings, set) {
+		lines = append(lines, warning.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestWarnings(t *testing.T) {
+	guarded := Environment{"SIDECAR_GUARD": "/webhooks"}
+	for name, c := range map[string]struct {
+		text    string
+		environ Environment
+		more    files
+		want    string
+	}{
+		"no guard":          {integration(), nil, nil, "SIDECAR_GUARD: is not set"},
+		"long timeout":      {integration("timeout: 26s", "lease: 40s"), guarded, nil, "timeout: 26s is longer than SIDECAR_SHUTDOWN_TIMEOUT of 25s"},
+		"short lease":       {integration("timeout: 5s", "lease: 8s"), guarded, nil, "lease: 8s is less than timeout + 5s"},
+		"short retention":   {integration("retention: {sender_window: 1h}"), guarded, nil, "sender_window of 1h is shorter than the 3d"},
+		"short secret":      {integration(), guarded, files{"/run/good": "short"}, "the secret of credential k1 has only 5 bytes"},
+		"shared secret":     {integration() + strings.NewReplacer("acme", "globex", "/webhooks/stripe", "/b").Replace(integration()), guarded, nil, "shares its secret with account acme"},
+		"several scopes":    {integration() + strings.NewReplacer("payments", "refunds", "/webhooks/stripe", "/b").Replace(integration()), guarded, nil, "value: event_id with 2 scopes"},
+		"old documentation": {integration("docs_reviewed: 2020-01-01"), guarded, nil, "last read on 2020-01-01"},
+		"in-flight status":  {integration("in_flight_status: 409"), guarded, nil, "in_flight_status: 409 where 503 suits stripe"},
+		"no timestamp":      {generic(), guarded, nil, "no timestamp: a captured delivery stays valid"},
+		"nothing live":      {strings.Replace(integration(), "id: k1", "id: k1, status: revoked", 1), guarded, nil, "no credential is or will be live"},
+		"expired":           {strings.Replace(integration(), "id: k1", "id: k1, not_after: 2020-01-01T00:00:00Z", 1), guarded, nil, "no credential is or will be live"},
+		"white space":       {integration(), guarded, files{"/run/good": testSecret + " \n"}, "begins or ends with white space"},
+		"body budget":       {integration("max_body: 2MiB"), Environment{"SIDECAR_MAX_INFLIGHT_BYTES": "4MiB"}, nil, "max_body: 2MiB is more than the 1MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := warnings(t, "integrations:\n"+c.text, c.environ, c.more)
+			if !strings.Contains(got, c.want) {
+				t.Errorf("want %q among\n%s", c.want, got)
+			}
+			if strings.Contains(got, "0123456789abcdef") {
+				t.Errorf("a warning tells a secret:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestNoWarningWhereAllIsWell(t *testing.T) {
+	text := strings.Replace(generic(), `"{body}"}`, `"{timestamp}.{body}", timestamp: {header: X-Timestamp}}`, 1)
+	got := warnings(t, "integrations:\n"+text, Environment{"SIDECAR_GUARD": "/webhooks"}, nil)
+	for line := range strings.Lines(got) {
+		if !strings.Contains(line, ".provider: hmac: ") { // the sender's own weaknesses are always told
+			t.Errorf("a warning about nothing: %s", line)
+		}
+	}
+}

@@ -27,17 +27,21 @@ const (
 var errFetch = errors.New("certificate not available")
 
 // certificates fetches certificates from Amazon's hosts and keeps them. The URLs come from deliveries that have proved
-// nothing yet, so fetches are few, short and small, whatever arrives. Safe for concurrent use.
+// nothing yet, so fetches are few, short and small, whatever arrives, and nobody waits for the fetch of another URL. Safe
+// for concurrent use.
 type certificates struct {
 	client *http.Client
 
-	mu      sync.Mutex // guards what is below, and is held while fetching: one fetch at a time
-	kept    map[string]kept
-	started []time.Time // of the last fetches
+	mu       sync.Mutex // guards what is below
+	kept     map[string]kept
+	started  []time.Time   // of the last fetches
+	fetching string        // the URL that is being fetched; empty: none
+	fetched  chan struct{} // closed when that fetch has ended
 }
 
+// kept is what is known of a URL until it is to be fetched again. The certificate stays in use where that fails.
 type kept struct {
-	cert  *x509.Certificate // nil: the fetch failed
+	cert  *x509.Certificate // nil: never fetched
 	until time.Time
 }
 
@@ -76,22 +80,36 @@ func snsCertificateURL(text string) bool {
 func (c *certificates) get(url string, now time.Time) (*x509.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known, found := c.kept[url]; found && now.Before(known.until) {
-		if known.cert == nil {
-			return nil, errFetch
-		}
-		return known.cert, nil
+	for c.fetching == url {
+		wait := c.fetched
+		c.mu.Unlock()
+		<-wait // at most certificateTimeout
+		c.mu.Lock()
 	}
-	if !c.allowed(now) {
+	known, found := c.kept[url]
+	if (!found || !now.Before(known.until)) && c.fetching == "" && c.allowed(now) {
+		known = c.renew(url, known, now)
+	}
+	if known.cert == nil {
 		return nil, errFetch
 	}
+	return known.cert, nil
+}
+
+// renew fetches without the lock, so that what is kept can be used meanwhile.
+func (c *certificates) renew(url string, known kept, now time.Time) kept {
+	c.fetching, c.fetched = url, make(chan struct{})
+	c.mu.Unlock()
 	cert, err := c.fetch(url)
-	life := certificateLife
-	if err != nil {
-		life = certificateRetry
+	c.mu.Lock()
+	known.until = now.Add(certificateRetry)
+	if err == nil {
+		known = kept{cert, now.Add(certificateLife)}
 	}
-	c.keep(url, kept{cert, now.Add(life)})
-	return cert, err
+	c.keep(url, known)
+	c.fetching = ""
+	close(c.fetched)
+	return known
 }
 
 // allowed counts fetches, so that made-up URLs lead to few.

@@ -44,6 +44,14 @@ func (v *Verifier) hint(d *delivery.Delivery, now time.Time, rejection *Rejectio
 		return "a header of the signature is there twice; was the request captured behind a proxy that adds headers?"
 	case CertificateRefused:
 		return "the certificate's address is not the sender's own, or the certificate is not valid at the time of judgement"
+	case CertificateUnavailable:
+		return "the sender's certificate could not be fetched from its own host; a pinned one needs no fetch"
+	case BodyRefused:
+		return "the body is of a form that the sender never signs as a delivery: a bare challenge, or compressed"
+	case SignedPartAmbiguous:
+		return "a signed header holds the separator of the signed text, so that it could be cut in two ways"
+	case SignatureListTooLong:
+		return "the header lists more signatures than any sender sends"
 	case SignatureMalformed:
 		return a.hintForm()
 	case CredentialUnknown, SignatureMismatch:

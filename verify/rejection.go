@@ -1,6 +1,13 @@
 package verify
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnavailable tells that a delivery could not be judged, since the sender's certificate could not be fetched. It may
+// be genuine, and the sender should try again.
+var ErrUnavailable = errors.New("the sender's certificate could not be fetched")
 
 // Reason tells why a delivery was rejected, from a closed set. It may be logged and counted; the sender never learns it.
 type Reason string

@@ -152,8 +152,11 @@ func (m snsMessage) signed() (string, *Rejection) {
 			continue
 		}
 		// Lines within any value but the message could pass for other fields.
-		if !found || name != "Message" && strings.Contains(value, "\n") {
+		if !found {
 			return "", reject(SignedPartMissing)
+		}
+		if name != "Message" && strings.Contains(value, "\n") {
+			return "", reject(SignedPartAmbiguous)
 		}
 		out.WriteString(name + "\n" + value + "\n")
 	}

@@ -73,7 +73,8 @@ func (v *Verifier) PresentedIn(method, target string, h http.Header) bool {
 }
 
 // Authenticate tells who sent a delivery and which event it carries. The error is a *Rejection; where its Event is set,
-// the signature verified and the Proof still holds Scope and CredentialID.
+// the signature verified and the Proof still holds Scope and CredentialID. It is ErrUnavailable where the delivery could
+// not be judged.
 func (v *Verifier) Authenticate(d *delivery.Delivery, now time.Time) (Proof, error) {
 	doc := &document{delivery: d, tree: v.tree}
 	if known, found := v.unsigned(d, now); found {
@@ -81,7 +82,7 @@ func (v *Verifier) Authenticate(d *delivery.Delivery, now time.Time) (Proof, err
 	}
 	found, rejection := v.authenticate(doc, now)
 	if rejection != nil {
-		return Proof{}, rejection
+		return Proof{}, verdictOn(rejection)
 	}
 	proof := Proof{
 		Scope:        v.scope,
@@ -98,6 +99,14 @@ func (v *Verifier) Authenticate(d *delivery.Delivery, now time.Time) (Proof, err
 		return Proof{Scope: proof.Scope, CredentialID: proof.CredentialID}, rejection
 	}
 	return proof, nil
+}
+
+// verdictOn keeps apart what is not the delivery's fault.
+func verdictOn(rejection *Rejection) error {
+	if rejection.Reason == CertificateUnavailable {
+		return ErrUnavailable
+	}
+	return rejection
 }
 
 // unsigned finds a control message that carries no signature.

@@ -106,9 +106,9 @@ func (c *Cache) ask(ctx context.Context, r *dedupe.Request, now time.Time, ledge
 func (c *Cache) learn(r *dedupe.Request, d *dedupe.Decision, asked time.Time) {
 	switch {
 	case d.Kind == dedupe.Replay && d.Response != nil:
-		f := factOf(r, d, asked)
 		if life, over := c.life(r.Policy.Retention.Receipt, d.Age); !over {
-			c.keep(&f, life)
+			f := factOf(r, d, asked, life)
+			c.keep(&f)
 		}
 	case d.Kind == dedupe.Fresh && d.Claim.EventID == r.EventID:
 		c.pending.add(d.Claim.Token, running{
@@ -141,21 +141,21 @@ func (c *Cache) Settle(ctx context.Context, claim dedupe.Claim, s dedupe.Settlem
 	c.keep(&fact{
 		scope: claim.Scope, id: claim.EventID, fingerprint: known.fingerprint, bound: known.bound,
 		attempt: uint32(claim.Attempt), lastStatus: uint16(s.Response.Status), reason: s.Reason, trace: claim.Trace,
-		created: known.created, confirmed: asked, response: s.Response,
-	}, life)
+		created: known.created, confirmed: asked, expires: asked.Add(life), response: s.Response,
+	})
 	return nil
 }
 
 // keep remembers a fact that the ledger has confirmed, here and for the other replicas.
-func (c *Cache) keep(f *fact, life time.Duration) {
+func (c *Cache) keep(f *fact) {
 	key := c.key(f.scope, f.id)
 	value, fits := encode(key, f)
 	if !fits || len(value) > c.maxValue {
 		return
 	}
-	c.memory.put(dedupe.Key{Scope: f.scope, EventID: f.id}, payloadOf(value), f.confirmed.Add(min(localLife, life)))
+	c.memory.put(dedupe.Key{Scope: f.scope, EventID: f.id}, payloadOf(value), earlier(f.confirmed.Add(localLife), f.expires))
 	if c.shared != nil {
-		c.shared.put(note{key: key, value: value, life: life, made: f.confirmed})
+		c.shared.put(note{key: key, value: value, life: f.expires.Sub(f.confirmed), made: f.confirmed})
 	}
 }
 
@@ -170,3 +170,10 @@ func (c *Cache) key(scope delivery.Scope, id delivery.EventID) string {
 // prefix is that of the PostgreSQL schema, so that the two are recognized as one application's. The version changes with
 // every change to the values.
 func prefix(namespace string) string { return "sidecar_" + namespace + ":v1:" }
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -20,15 +20,16 @@ type fact struct {
 	trace       string
 	created     time.Time // of the first claim, in milliseconds
 	confirmed   time.Time // by the ledger, in milliseconds: not later than when it was asked
+	expires     time.Time // in milliseconds: the receipt lives at least so long
 	response    *delivery.Response
 }
 
 // factOf makes a fact of a Replay.
-func factOf(r *dedupe.Request, d *dedupe.Decision, asked time.Time) fact {
+func factOf(r *dedupe.Request, d *dedupe.Decision, asked time.Time, life time.Duration) fact {
 	return fact{
 		scope: r.Scope, id: r.EventID, fingerprint: r.Fingerprint, bound: bound(r),
 		attempt: uint32(d.Attempt), lastStatus: uint16(d.LastStatus), reason: d.Reason, trace: d.Trace,
-		created: asked.Add(-d.Age), confirmed: asked, response: d.Response,
+		created: asked.Add(-d.Age), confirmed: asked, expires: asked.Add(life), response: d.Response,
 	}
 }
 

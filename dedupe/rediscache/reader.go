@@ -54,6 +54,7 @@ func (r *reader) fact(f *fact) {
 	f.lastStatus = r.uint16()
 	f.created = r.time()
 	f.confirmed = r.time()
+	f.expires = r.time()
 	f.reason = r.reason()
 	f.trace = r.text(int(r.uint8()))
 	f.response = r.response(flags&flagOmitted != 0)

@@ -45,10 +45,10 @@ func (c *Cache) recallShared(ctx context.Context, r *dedupe.Request, asked time.
 	}
 	d, sure := f.decide(r, asked)
 	switch {
-	case !sure:
+	case !sure || !asked.Before(f.expires):
 	case f.trusted(asked):
 		known.decision, known.tier = d, Shared
-		c.memory.put(keyOf(r), payloadOf(value), asked.Add(localLife))
+		c.memory.put(keyOf(r), payloadOf(value), earlier(asked.Add(localLife), f.expires))
 	default:
 		known.decision, known.tier = d, Stale
 	}

@@ -139,6 +139,26 @@ func TestLifeOfAReplayEndsWithTheReceipt(t *testing.T) {
 	}
 }
 
+// The receipt's life stands in the value too: Redis may have lost the key's.
+func TestValueOutlivesItsReceiptInVain(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	r := request("evt_1", "a")
+	r.Policy.Retention.Receipt = time.Minute
+	inRedis(t, ledger, server, r, answer(200, "done"))
+	db := person(t, server)
+	db.Persist(context.Background(), onlyKey(t, db))
+	c := connected(t, ledger, server)
+	c.clock.forward(50 * time.Second)
+	replays(t, c, r, Shared, answer(200, "done"))
+	c.clock.forward(11 * time.Second) // not in local memory either
+	ledger.down.Store(true)
+	if d, err := c.Claim(context.Background(), r); err == nil {
+		t.Errorf("%+v, want the ledger's error", d)
+	}
+	ledger.down.Store(false)
+	replays(t, c, r, Ledger, answer(200, "done"))
+}
+
 func TestNamespacesDoNotShare(t *testing.T) {
 	server, ledger := testenv.Redis(t), newLedger(t)
 	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))

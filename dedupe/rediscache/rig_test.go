@@ -121,12 +121,18 @@ func connected(t testing.TB, ledger dedupe.Ledger, url string, change ...func(*C
 	return r
 }
 
-// eventually waits for another process or goroutine.
+// eventually polls another process or goroutine.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
 			t.Fatalf("never: %s", what)
+		case <-tick.C:
 		}
 	}
 }

@@ -36,6 +36,7 @@ func encode(key string, f *fact) ([]byte, bool) {
 	w.uint16(uint64(f.lastStatus))
 	w.uint64(uint64(f.created.UnixMilli()))
 	w.uint64(uint64(f.confirmed.UnixMilli()))
+	w.uint64(uint64(f.expires.UnixMilli()))
 	w.short(string(f.reason))
 	w.short(f.trace)
 	w.response(f.response)

@@ -18,6 +18,7 @@ func someFact() fact {
 		scope: "acme/orders", id: "evt_1", fingerprint: [32]byte{1, 2, 31: 3}, bound: true, attempt: 2, lastStatus: 200,
 		trace:   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 		created: time.UnixMilli(1_700_000_000_000), confirmed: time.UnixMilli(1_700_000_001_234),
+		expires:  time.UnixMilli(1_700_000_900_000),
 		response: &delivery.Response{Status: 200, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte("done")},
 	}
 }
@@ -33,6 +34,7 @@ func genFact() *rapid.Generator[fact] {
 			attempt: rapid.Uint32().Draw(t, "attempt"), lastStatus: rapid.Uint16().Draw(t, "last status"),
 			reason: dedupe.Reason(text.Draw(t, "reason")), trace: text.Draw(t, "trace"),
 			created: time.UnixMilli(millis.Draw(t, "created")), confirmed: time.UnixMilli(millis.Draw(t, "confirmed")),
+			expires: time.UnixMilli(millis.Draw(t, "expires")),
 		}
 		copy(f.fingerprint[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "fingerprint"))
 		f.response = &delivery.Response{

@@ -32,6 +32,7 @@ type model struct {
 	scope  delivery.Scope
 	events map[delivery.EventID]*modelEvent
 	claims []dedupe.Claim // all that were ever made
+	last   delivery.EventID
 }
 
 // modelEvent is what is expected of one receipt.
@@ -56,12 +57,13 @@ func (m *model) request(id delivery.EventID, fingerprint byte) dedupe.Request {
 	return r
 }
 
-func drawID(t *rapid.T) delivery.EventID {
-	return rapid.SampledFrom([]delivery.EventID{"a", "b", "a:b"}).Draw(t, "id")
+func (m *model) drawID(t *rapid.T) delivery.EventID {
+	m.last = rapid.SampledFrom([]delivery.EventID{"a", "b", "a:b"}).Draw(t, "id")
+	return m.last
 }
 
 func (m *model) claimAny(t *rapid.T) {
-	r := m.request(drawID(t), rapid.SampledFrom([]byte{1, 1, 1, 2}).Draw(t, "fingerprint"))
+	r := m.request(m.drawID(t), rapid.SampledFrom([]byte{1, 1, 1, 2}).Draw(t, "fingerprint"))
 	r.Policy.Limit.MaxAttempts = rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "limit")
 	r.Policy.InDoubt = rapid.SampledFrom([]dedupe.InDoubt{dedupe.Retry, dedupe.Quarantine}).Draw(t, "in doubt")
 	e := m.events[r.EventID]
@@ -136,6 +138,7 @@ func (m *model) settleAny(t *rapid.T) {
 		t.Skip("nothing was claimed")
 	}
 	c := rapid.SampledFrom(m.claims).Draw(t, "claim")
+	m.last = c.EventID
 	s := rapid.SampledFrom([]dedupe.Settlement{applied("one"), applied("two"), notFinal(), notSent(), queued(job("q")), dead(nil)}).Draw(t, "settlement")
 	e := m.events[c.EventID]
 	if e == nil || e.token != c.Token {
@@ -169,7 +172,7 @@ func (e *modelEvent) settle(c dedupe.Claim, s dedupe.Settlement) {
 }
 
 func (m *model) expireAny(t *rapid.T) {
-	id := drawID(t)
+	id := m.drawID(t)
 	if e := m.events[id]; e != nil && e.state == dedupe.Claimed {
 		m.expire(m.request(id, 1))
 		e.expired = true
@@ -194,7 +197,7 @@ func (m *model) sweepAll(t *rapid.T) {
 }
 
 func (m *model) actAny(t *rapid.T) {
-	id := drawID(t)
+	id := m.drawID(t)
 	verb := rapid.SampledFrom([]string{"close", "reopen", "replay"}).Draw(t, "verb")
 	act, e := m.acts()[verb], m.events[id]
 	err := act.do(m.a, m.request(id, 1))
@@ -220,7 +223,7 @@ func (m *model) actAny(t *rapid.T) {
 }
 
 func (m *model) forgetAny(t *rapid.T) {
-	id := drawID(t)
+	id := m.drawID(t)
 	e := m.events[id]
 	if e == nil || e.state == dedupe.Claimed {
 		return
@@ -232,35 +235,41 @@ func (m *model) forgetAny(t *rapid.T) {
 	}
 }
 
-// compare looks at every receipt of the scope.
+// compare looks at every receipt of the scope, and at the evidence of the last event that something was done to.
 func (m *model) compare(t *rapid.T) {
-	got := map[delivery.EventID]modelEvent{}
 	list, err := m.b.List(m.ctx, dedupe.Filter{Scope: m.scope})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, each := range list {
-		receipt := m.receipt(m.request(each.EventID, 1))
+	got, want := map[delivery.EventID]modelEvent{}, map[delivery.EventID]modelEvent{}
+	for _, receipt := range list {
 		seen := modelEvent{
 			state: receipt.State, reason: receipt.Reason, attempts: receipt.Attempts, status: receipt.Status,
-			fingerprint: receipt.Fingerprint[0], evidence: len(receipt.Evidence),
+			fingerprint: receipt.Fingerprint[0],
 		}
 		if receipt.Response != nil {
 			seen.body = string(receipt.Response.Body)
 		}
-		got[each.EventID] = seen
+		got[receipt.EventID] = seen
 	}
-	want := map[delivery.EventID]modelEvent{}
 	for id, e := range m.events {
-		seen := modelEvent{
-			state: e.state, reason: e.reason, attempts: e.attempts, status: e.status, fingerprint: e.fingerprint, evidence: e.evidence,
-		}
-		if e.state == dedupe.Applied {
-			seen.body = e.body
-		}
-		want[id] = seen
+		want[id] = e.visible()
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("the ledger has %+v, want %+v", got, want)
 	}
+	if e := m.events[m.last]; e != nil {
+		m.evidenced(m.request(m.last, 1), e.evidence)
+	}
+}
+
+// visible is what a list shows of the event.
+func (e *modelEvent) visible() modelEvent {
+	seen := modelEvent{
+		state: e.state, reason: e.reason, attempts: e.attempts, status: e.status, fingerprint: e.fingerprint,
+	}
+	if e.state == dedupe.Applied {
+		seen.body = e.body
+	}
+	return seen
 }

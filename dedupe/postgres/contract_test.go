@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,17 +25,33 @@ func TestStoreContract(t *testing.T) { dedupetest.RunStore(t, harness) }
 
 func TestLedgerContract(t *testing.T) { dedupetest.RunLedger(t, harness) }
 
-// Each statement may find itself on another server connection, and nothing it needs may be a session's.
+// Each transaction may find itself on another server connection, and nothing it needs may be a session's.
 func TestContractThroughPgBouncer(t *testing.T) {
-	for _, mode := range []string{"exec", "simple_protocol"} {
-		t.Run(mode, func(t *testing.T) {
-			dedupetest.RunStore(t, func(t *testing.T) dedupetest.Harness {
-				dsn := freshDB(t)
-				h := harnessOn(t, testenv.PgBouncer(t, dsn)+"&default_query_exec_mode="+mode, nil)
-				conn := connect(t, dsn)
-				h.Age = func(key dedupe.Key, by time.Duration) error { return age(t, conn, key, by) }
-				return h
-			})
-		})
-	}
+	dedupetest.RunStore(t, func(t *testing.T) dedupetest.Harness { return harnessPooled(t, "exec") })
+}
+
+func TestEveryCallInTheSimpleProtocol(t *testing.T) {
+	everything(t, harnessPooled(t, "simple_protocol").Store.(*Store), "evt_")
+}
+
+func harnessPooled(t *testing.T, mode string) dedupetest.Harness {
+	dsn := freshDB(t)
+	h := harnessOn(t, testenv.PgBouncer(t, dsn)+"&default_query_exec_mode="+mode, nil)
+	conn := connect(t, dsn)
+	h.Age = func(key dedupe.Key, by time.Duration) error { return age(t, conn, key, by) }
+	return h
+}
+
+// A pooler that knows no prepared statements is recognised, and the error says what to do.
+func TestPreparedStatementsBehindAPoolerAreExplained(t *testing.T) {
+	dsn := testenv.PgBouncer(t, freshDB(t))
+	stores := []*Store{open(t, dsn, nil), open(t, dsn, nil)}
+	eventually(t, "the pooler mixes statements up", func() bool {
+		for _, s := range stores {
+			if _, err := s.Attention(t.Context()); err != nil {
+				return strings.Contains(err.Error(), "default_query_exec_mode=exec")
+			}
+		}
+		return false
+	})
 }

@@ -12,18 +12,26 @@ import (
 
 // Responses and requests are stored as bytes: foreign header values are not text that a database would accept. A string
 // is its length as a uvarint and its bytes; a header field is a code for its name, the name if the code is 0, and one
-// value, so that a field with several values is there several times. A field without any has a bit in its code.
+// value, so that a field with several values is there several times. A field without any has a bit in its code, and the
+// commonest fields have a code together with their value, since most results have just one of these.
 
 const (
 	headPlain   = 1 // first byte of a response's head
 	headOmitted = 2 // the body was too large to keep
 	jobFormat   = 1 // first byte of a request
 	noValue     = 0x80
+	wholeField  = 0x40
 )
 
 // fieldNames have codes, from 1. Stored: append only.
 var fieldNames = [...]string{"Content-Type", "Location", "Etag", "Content-Encoding", "Content-Language", "Cache-Control",
 	"Retry-After", "Link"}
+
+// contentTypes have codes, from wholeField. Stored: append only.
+var contentTypes = [...]string{"application/json", "application/json; charset=utf-8", "text/plain",
+	"text/plain; charset=utf-8", "text/html", "text/html; charset=utf-8", "application/problem+json", "application/xml",
+	"text/xml", "application/json;charset=UTF-8", "text/plain;charset=UTF-8", "text/html; charset=UTF-8",
+	"application/json; charset=UTF-8", "text/plain; charset=UTF-8", "text/html;charset=UTF-8"}
 
 var errWire = errors.New("postgres: a stored response or request is malformed")
 
@@ -87,10 +95,19 @@ func appendFields(to []byte, header map[string][]string) []byte {
 			to = appendName(to, code|noValue, field)
 		}
 		for _, value := range header[field] {
-			to = appendString(appendName(to, code, field), value)
+			to = appendField(to, code, field, value)
 		}
 	}
 	return to
+}
+
+func appendField(to []byte, code byte, field, value string) []byte {
+	if field == fieldNames[0] {
+		if whole := slices.Index(contentTypes[:], value); whole >= 0 {
+			return append(to, wholeField|byte(whole))
+		}
+	}
+	return appendString(appendName(to, code, field), value)
 }
 
 func appendName(to []byte, code byte, field string) []byte {
@@ -116,15 +133,27 @@ func (w *wire) fields() map[string][]string {
 	for len(w.rest) > 0 {
 		code := w.rest[0]
 		w.rest = w.rest[1:]
-		field, values := w.name(int(code&^noValue)), []string{}
-		if code&noValue == 0 {
-			values = append(header[field], w.string())
+		field, values := w.field(code)
+		if had, again := header[field]; again {
+			values = append(had, values...)
 		}
 		if w.err == nil {
 			header[field] = values
 		}
 	}
 	return header
+}
+
+// field reads what follows a code: a field and its value, or none.
+func (w *wire) field(code byte) (string, []string) {
+	if code&^wholeField < byte(len(contentTypes)) && code&wholeField != 0 {
+		return fieldNames[0], []string{contentTypes[code&^wholeField]}
+	}
+	field := w.name(int(code &^ noValue))
+	if code&noValue != 0 {
+		return field, []string{}
+	}
+	return field, []string{w.string()}
 }
 
 func (w *wire) name(code int) string {

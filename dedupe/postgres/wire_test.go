@@ -15,7 +15,8 @@ import (
 // header draws fields with coded and other names, and none, one or several values of any bytes.
 func header(t *rapid.T) map[string][]string {
 	names := rapid.OneOf(rapid.SampledFrom(fieldNames[:]), rapid.String(), rapid.Just("X-Request-Id"))
-	values := rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 40), func(b []byte) string { return string(b) })
+	any := rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 40), func(b []byte) string { return string(b) })
+	values := rapid.OneOf(any, rapid.SampledFrom(contentTypes[:]))
 	return rapid.MapOfN(names, rapid.SliceOfN(values, 0, 3), 0, 6).Draw(t, "header")
 }
 
@@ -73,6 +74,7 @@ func TestTraceSurvivesPacking(t *testing.T) {
 // What is read of a damaged row is an error or a value, never a panic, and never more than the row has.
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{})
+	f.Add([]byte{headPlain, wholeField, wholeField | 14, wholeField | 15})
 	f.Add([]byte{headPlain, 1, 3, 'a', '/', 'b'})
 	f.Add([]byte{headOmitted, 0, 1, 'x', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Add([]byte{jobFormat, 4, 'P', 'O', 'S', 'T', 1, '/', 0, 2, 0x81, 0x82})

@@ -56,7 +56,7 @@ func (p *program) providers(_ context.Context, args []string) error {
 	}
 	switch {
 	case *markdown:
-		return p.markdownProviders(presets)
+		return verify.WriteSenders(p.out)
 	case *asJSON:
 		shown := make([]providerShown, 0, len(presets))
 		for _, preset := range presets {

@@ -162,6 +162,8 @@ func (p *program) printVerdict(v verify.Verdict) error {
 		p.row(2, "event ID signed", "%t", v.EventIDSigned)
 	}
 	show("event type", v.EventType)
-	show("control message", v.Control)
+	if v.Control != nil {
+		show("control message", v.Control.Name)
+	}
 	return nil
 }

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// asSidecar makes this test program be the sidecar: what the tests drive is what ships, under the race detector.
+const asSidecar = "BE_SIDECAR"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asSidecar) != "" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}

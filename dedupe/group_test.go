@@ -393,19 +393,27 @@ func TestEveryCallIsAnsweredOnceUnderLoad(t *testing.T) {
 	idle(t, g)
 }
 
-// BenchmarkGroup is the price of grouping itself: the store answers at once.
+// BenchmarkGroup is the price of grouping itself, for a store that answers at once, and for one that takes as long as a
+// commit does.
 func BenchmarkGroup(b *testing.B) {
+	for name, commit := range map[string]time.Duration{"at once": 0, "after 500us": 500 * time.Microsecond} {
+		b.Run(name, func(b *testing.B) { benchmarkGroup(b, commit) })
+	}
+}
+
+func benchmarkGroup(b *testing.B, commit time.Duration) {
 	var flights atomic.Int64
 	g := newGroup(groupConfig[NewRow, Found]{
 		key: func(row NewRow) Key { return row.Key },
 		fly: func(_ context.Context, rows []NewRow) ([]Found, error) {
 			flights.Add(1)
+			time.Sleep(commit)
 			return make([]Found, len(rows)), nil
 		},
 		flights: 2, batch: 256, singles: 4, timeout: time.Minute, suspect: time.Second,
 	})
 	var worker atomic.Int64
-	b.SetParallelism(64)
+	b.SetParallelism(256)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		row := NewRow{Key: Key{Scope: "acme/payments"}}

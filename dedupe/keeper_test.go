@@ -1,0 +1,145 @@
+package dedupe
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// slow is a store that lets a test hold its answers back. It keeps no rows: these tests are about time.
+type slow struct {
+	Backend
+	insert func(context.Context, []NewRow) ([]Found, error)
+	moves  chan Move
+}
+
+func (s *slow) Insert(ctx context.Context, rows []NewRow) ([]Found, error) {
+	return s.insert(ctx, rows)
+}
+
+func (s *slow) Move(_ context.Context, moves []Move) ([]bool, error) {
+	made := make([]bool, len(moves))
+	for i, move := range moves {
+		s.moves <- move
+		made[i] = true
+	}
+	return made, nil
+}
+
+func TestNewKeeperWantsAStoreAndAName(t *testing.T) {
+	for _, config := range []KeeperConfig{{}, {Store: &slow{}}, {Replica: "a"}} {
+		if k, err := NewKeeper(config); err == nil || k != nil {
+			t.Errorf("%+v makes a keeper", config)
+		}
+	}
+}
+
+func TestAClaimThatComesTooLateIsGivenBack(t *testing.T) {
+	aloft, landed := make(chan struct{}), make(chan struct{})
+	store := &slow{moves: make(chan Move, 1)}
+	store.insert = func(_ context.Context, rows []NewRow) ([]Found, error) {
+		close(aloft)
+		<-landed
+		return []Found{{Inserted: true}}, nil
+	}
+	k, err := NewKeeper(KeeperConfig{Store: store, Replica: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error)
+	go func() {
+		_, err := k.Claim(ctx, request())
+		result <- err
+	}()
+	<-aloft
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	close(landed)
+	move := <-store.moves
+	if move.To != Retryable || move.Attempt != 0 || move.Reason != Abandoned || move.Evidence == nil || move.Expires <= 0 {
+		t.Errorf("given back by %+v", move)
+	}
+}
+
+func TestAClaimThatTookLongIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{moves: make(chan Move, 1)}
+		asked := 0
+		store.insert = func(_ context.Context, rows []NewRow) ([]Found, error) {
+			asked++
+			if asked == 1 {
+				time.Sleep(2 * maxUnderway) // a commit that waits for its standby
+				return []Found{{Inserted: true}}, nil
+			}
+			row := Row{Key: rows[0].Key, Fingerprint: rows[0].Fingerprint, State: Claimed, Token: rows[0].Token, Attempt: 1,
+				LeaseUntil: noon.Add(time.Minute - 2*maxUnderway)}
+			return []Found{{Row: row, Now: noon}}, nil
+		}
+		k, err := NewKeeper(KeeperConfig{Store: store, Replica: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decision, err := k.Claim(t.Context(), request())
+		if err != nil || decision.Kind != Fresh || decision.Attempt != 1 {
+			t.Fatalf("%+v, %v", decision, err)
+		}
+		if move := <-store.moves; move.To != Claimed || move.Lease != time.Minute || move.FromToken != move.Token {
+			t.Errorf("renewed by %+v", move)
+		}
+	})
+}
+
+func TestARowThatKeepsChangingEndsInAnError(t *testing.T) {
+	store := &slow{}
+	rounds := 0
+	store.insert = func(_ context.Context, rows []NewRow) ([]Found, error) {
+		rounds++
+		row := stored(Retryable)
+		row.Token = Token{byte(rounds)}
+		return []Found{{Row: row, Now: noon}}, nil
+	}
+	k, err := NewKeeper(KeeperConfig{Store: &unmoved{slow: store}, Replica: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if decision, err := k.Claim(t.Context(), request()); !errors.Is(err, errContended) || rounds != maxRounds {
+		t.Errorf("%+v, %v after %d rounds", decision, err, rounds)
+	}
+}
+
+// unmoved makes no move.
+type unmoved struct{ *slow }
+
+func (*unmoved) Move(_ context.Context, moves []Move) ([]bool, error) {
+	return make([]bool, len(moves)), nil
+}
+
+func TestTheSweeperNamesTheCauseOfDeath(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy Policy
+		known  bool
+		want   Reason
+	}{
+		"quarantine":       {Policy{InDoubt: Quarantine, Limit: Limit{MaxAttempts: 3}}, true, Quarantined},
+		"last attempt":     {Policy{Limit: Limit{MaxAttempts: 3}}, true, MaxAttempts},
+		"changed meantime": {Policy{}, true, Quarantined},
+		"unknown scope":    {Policy{Limit: Limit{MaxAttempts: 3}}, false, Quarantined},
+	} {
+		k, err := NewKeeper(KeeperConfig{Store: &slow{}, Replica: "a", Policy: func(delivery.Scope) (Policy, bool) { return c.policy, c.known }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := stored(Claimed)
+		row.OnExpiry = Dead
+		if move := k.expiry(&row); move.Reason != c.want || move.To != Dead || move.Token == row.Token {
+			t.Errorf("%s: %+v", name, move)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package rediscache
 
 import (
-	"crypto/tls"
 	"reflect"
 	"slices"
 	"strings"
@@ -55,24 +54,6 @@ func TestBadURLsAreRefusedWithoutTellingThem(t *testing.T) {
 		} else if strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "ary") {
 			t.Errorf("%s: %v tells it", text, err)
 		}
-	}
-}
-
-func TestTLSIsOfRedissOnly(t *testing.T) {
-	own := &tls.Config{ServerName: "cache"}
-	for text, want := range map[string]bool{"redis://h": false, "rediss://h": true} {
-		a, err := parseAddress(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		client := newClient(a, own)
-		if got := singleOptions(a, nil).TLSConfig; got != nil {
-			t.Error("TLS without a configuration")
-		}
-		if a.tls != want {
-			t.Errorf("%s: TLS %v", text, a.tls)
-		}
-		client.Close()
 	}
 }
 

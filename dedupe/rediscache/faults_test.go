@@ -97,6 +97,33 @@ func TestRedisFaults(t *testing.T) {
 	}
 }
 
+func TestNetworkFaults(t *testing.T) {
+	for name, begin := range map[string]func(*testenv.Tap){
+		"nothing passes": (*testenv.Tap).Blackhole, "answers are lost": (*testenv.Tap).SwallowReplies,
+		"refused": (*testenv.Tap).Refuse, "cut": (*testenv.Tap).Cut,
+		"slow": func(tap *testenv.Tap) { tap.Delay(60 * time.Millisecond) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, ledger := testenv.NewRedis(t), newLedger(t)
+			tap := testenv.NewTap(t, server.Addr())
+			c := connected(t, ledger, "redis://"+tap.Addr())
+			works(t, ledger, c, "before_")
+			begin(tap)
+			works(t, ledger, c, "during_")
+			late := start(t, ledger, "redis://"+tap.Addr())
+			works(t, ledger, late, "from_the_start_")
+			if s := late.Stats(); name != "cut" && !s.Open {
+				t.Errorf("it is used: %+v", s)
+			}
+			tap.Pass()
+			for _, c := range []*replica{c, late} {
+				eventually(t, "Redis is used again", func() bool { return !c.Stats().Open })
+			}
+			works(t, ledger, c, "after_")
+		})
+	}
+}
+
 func TestRedisIsUsedAgainAfterItWasSilent(t *testing.T) {
 	server, ledger := testenv.NewRedis(t), newLedger(t)
 	c := connected(t, ledger, server.URL())

@@ -85,17 +85,23 @@ func (s *shared) recover(ctx context.Context) {
 	}
 }
 
-// probe asks for a key as a delivery would, on a new client, so that nothing an old connection suffers from stays.
+// probe asks for a key as a delivery would, on a new client, so that nothing an old connection suffers from stays. It
+// asks twice: connecting may take its time, an answer may not.
 func (s *shared) probe(ctx context.Context) bool {
 	client := newClient(s.address, s.tls)
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	if err := client.Get(ctx, s.probeKey).Err(); err != nil && !errors.Is(err, redis.Nil) {
+	if !s.answers(ctx, client, probeTimeout) || !s.answers(ctx, client, s.budget) {
 		s.counts.errors.Add(1)
 		_ = client.Close() // it may not have connected at all
 		return false
 	}
 	return s.replace(client)
+}
+
+func (s *shared) answers(ctx context.Context, client redis.UniversalClient, within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := client.Get(ctx, s.probeKey).Err()
+	return err == nil || errors.Is(err, redis.Nil)
 }
 
 func (s *shared) replace(client redis.UniversalClient) bool {

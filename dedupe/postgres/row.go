@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -78,7 +77,6 @@ func (r *stored) tell(row *dedupe.Row, known map[nameID]name) error {
 	response, err := unpackHead(r.head)
 	if response != nil {
 		response.Status, response.Body = row.Status, r.body
-		response.Header = http.Header(response.Header)
 	}
 	row.Response = response
 	return err

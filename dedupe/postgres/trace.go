@@ -8,9 +8,6 @@ const (
 	traceText   = 0xff // anything else, as it is
 )
 
-// traceParts are where the digits of a traceparent of version 00 stand; a dash is before each.
-var traceParts = [...][2]int{{3, 35}, {36, 52}, {53, 55}}
-
 // packTrace writes a traceparent in 26 bytes. Empty stays empty.
 func packTrace(text string) []byte {
 	if text == "" {
@@ -18,12 +15,9 @@ func packTrace(text string) []byte {
 	}
 	packed := append(make([]byte, 0, 26), traceBinary)
 	if len(text) == 55 && text[:3] == "00-" && text[35] == '-' && text[52] == '-' {
-		for _, part := range traceParts {
-			digits, err := hex.DecodeString(text[part[0]:part[1]])
-			if err != nil {
-				break
-			}
-			packed = append(packed, digits...)
+		digits := text[3:35] + text[36:52] + text[53:]
+		if number, err := hex.DecodeString(digits); err == nil {
+			packed = append(packed, number...)
 		}
 	}
 	if len(packed) == 26 && unpackTrace(packed) == text { // upper-case digits would come back in lower case

@@ -24,14 +24,20 @@ const (
 )
 
 // fieldNames have codes, from 1. Stored: append only.
-var fieldNames = [...]string{"Content-Type", "Location", "Etag", "Content-Encoding", "Content-Language", "Cache-Control",
-	"Retry-After", "Link"}
+func fieldNames() []string {
+	return []string{contentType, "Location", "Etag", "Content-Encoding", "Content-Language", "Cache-Control", "Retry-After",
+		"Link"}
+}
 
 // contentTypes have codes, from wholeField. Stored: append only.
-var contentTypes = [...]string{"application/json", "application/json; charset=utf-8", "text/plain",
-	"text/plain; charset=utf-8", "text/html", "text/html; charset=utf-8", "application/problem+json", "application/xml",
-	"text/xml", "application/json;charset=UTF-8", "text/plain;charset=UTF-8", "text/html; charset=UTF-8",
-	"application/json; charset=UTF-8", "text/plain; charset=UTF-8", "text/html;charset=UTF-8"}
+func contentTypes() []string {
+	return []string{"application/json", "application/json; charset=utf-8", "text/plain", "text/plain; charset=utf-8",
+		"text/html", "text/html; charset=utf-8", "application/problem+json", "application/xml", "text/xml",
+		"application/json;charset=UTF-8", "text/plain;charset=UTF-8", "text/html; charset=UTF-8",
+		"application/json; charset=UTF-8", "text/plain; charset=UTF-8", "text/html;charset=UTF-8"}
+}
+
+const contentType = "Content-Type"
 
 var errWire = errors.New("postgres: a stored response or request is malformed")
 
@@ -90,7 +96,7 @@ func unpackJob(packed []byte) (*dedupe.Job, error) {
 
 func appendFields(to []byte, header map[string][]string) []byte {
 	for _, field := range slices.Sorted(maps.Keys(header)) {
-		code := byte(slices.Index(fieldNames[:], field) + 1)
+		code := byte(slices.Index(fieldNames(), field) + 1)
 		if len(header[field]) == 0 {
 			to = appendName(to, code|noValue, field)
 		}
@@ -102,8 +108,8 @@ func appendFields(to []byte, header map[string][]string) []byte {
 }
 
 func appendField(to []byte, code byte, field, value string) []byte {
-	if field == fieldNames[0] {
-		if whole := slices.Index(contentTypes[:], value); whole >= 0 {
+	if field == contentType {
+		if whole := slices.Index(contentTypes(), value); whole >= 0 {
 			return append(to, wholeField|byte(whole))
 		}
 	}
@@ -146,8 +152,8 @@ func (w *wire) fields() map[string][]string {
 
 // field reads what follows a code: a field and its value, or none.
 func (w *wire) field(code byte) (string, []string) {
-	if code&^wholeField < byte(len(contentTypes)) && code&wholeField != 0 {
-		return fieldNames[0], []string{contentTypes[code&^wholeField]}
+	if whole := int(code &^ wholeField); code&wholeField != 0 && whole < len(contentTypes()) {
+		return contentType, []string{contentTypes()[whole]}
 	}
 	field := w.name(int(code &^ noValue))
 	if code&noValue != 0 {
@@ -160,8 +166,8 @@ func (w *wire) name(code int) string {
 	switch {
 	case code == 0:
 		return w.string()
-	case code <= len(fieldNames):
-		return fieldNames[code-1]
+	case code <= len(fieldNames()):
+		return fieldNames()[code-1]
 	default:
 		w.err, w.rest = errWire, nil
 		return ""

@@ -76,10 +76,10 @@ func dataSource(path string) string {
 	settings := []string{
 		"_pragma=busy_timeout(500)",
 		"_pragma=locking_mode(EXCLUSIVE)", // before the log is opened: then there is no shared memory, and one owner
-		"_pragma=journal_mode(WAL)",
-		"_pragma=synchronous(FULL)",
-		"_pragma=foreign_keys(ON)",
 		"_pragma=trusted_schema(OFF)",
+		"_journal_mode=WAL", // the driver applies these after the pragmas
+		"_synchronous=FULL",
+		"_foreign_keys=on",
 		"_txlock=immediate",
 	}
 	escaped := (&url.URL{Path: filepath.Clean(path)}).EscapedPath()

@@ -2,6 +2,8 @@ package dedupe
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
@@ -37,25 +39,33 @@ func (k *Keeper) Close(ctx context.Context, scope delivery.Scope, id delivery.Ev
 func (k *Keeper) act(ctx context.Context, key Key, from State, to func(Row) Move, by Act) (State, error) {
 	token := newToken()
 	for try := 0; ; try++ {
-		row, err := k.read(ctx, key)
+		state, err := k.actOnce(ctx, key, from, token, func(row Row) Move { return to(row).by(row, token, by) })
 		switch {
-		case err == ErrNotFound:
-			return 0, err
-		case err == nil && row.Token == token:
-			return row.State, nil
-		case err == nil && row.State != from:
-			return 0, ErrState
-		case err == nil:
-			var made bool
-			move := to(row).by(row, token, by)
-			if made, err = k.move(ctx, move); made {
-				return move.To, nil
-			}
-		}
-		if err != nil && !again(ctx, err, try) {
-			return 0, err
+		case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrState):
+			return state, err
+		case !again(ctx, err, try):
+			return 0, fmt.Errorf("act: %w", err)
 		}
 	}
+}
+
+// actOnce reads the row and makes the move, or finds that an earlier try has made it.
+func (k *Keeper) actOnce(ctx context.Context, key Key, from State, token Token, to func(Row) Move) (State, error) {
+	row, err := k.read(ctx, key)
+	switch {
+	case err != nil:
+		return 0, err
+	case row.Token == token:
+		return row.State, nil
+	case row.State != from:
+		return 0, ErrState
+	}
+	move := to(row)
+	made, err := k.move(ctx, move)
+	if err == nil && !made {
+		err = errContended // read again: somebody was faster
+	}
+	return move.To, err
 }
 
 // by completes a person's move.

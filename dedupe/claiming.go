@@ -18,7 +18,7 @@ const (
 	maxUnderway = 4 * time.Second
 )
 
-var errContended = errors.New("the receipt kept changing while it was claimed")
+var errContended = errors.New("the receipt is changing")
 
 // Claim implements Ledger.
 func (k *Keeper) Claim(ctx context.Context, r Request) (Decision, error) {

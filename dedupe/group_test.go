@@ -407,7 +407,7 @@ func benchmarkGroup(b *testing.B, commit time.Duration) {
 		key: func(row NewRow) Key { return row.Key },
 		fly: func(_ context.Context, rows []NewRow) ([]Found, error) {
 			flights.Add(1)
-			time.Sleep(commit)
+			<-time.After(commit)
 			return make([]Found, len(rows)), nil
 		},
 		flights: 2, batch: 256, singles: 4, timeout: time.Minute, suspect: time.Second,

@@ -75,7 +75,7 @@ func TestAClaimThatTookLongIsRenewed(t *testing.T) {
 		store.insert = func(_ context.Context, rows []NewRow) ([]Found, error) {
 			asked++
 			if asked == 1 {
-				time.Sleep(2 * maxUnderway) // a commit that waits for its standby
+				<-time.After(2 * maxUnderway) // a commit that waits for its standby
 				return []Found{{Inserted: true}}, nil
 			}
 			row := Row{Key: rows[0].Key, Fingerprint: rows[0].Fingerprint, State: Claimed, Token: rows[0].Token, Attempt: 1,

@@ -2,6 +2,7 @@ package dedupe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -9,14 +10,11 @@ import (
 // leases by the time of the last change, the latest that the store's clock has surely reached.
 func (k *Keeper) Look(ctx context.Context, r Request) (Decision, error) {
 	row, err := k.read(ctx, Key{Scope: r.Scope, EventID: r.EventID})
-	for try := 0; err != nil && err != ErrNotFound; try++ {
-		if try+1 >= maxTries || !again(ctx, err, try) {
-			return Decision{}, fmt.Errorf("look: %w", err)
-		}
+	for try := 1; err != nil && !errors.Is(err, ErrNotFound) && try < maxTries && again(ctx, err, try); try++ {
 		row, err = k.read(ctx, Key{Scope: r.Scope, EventID: r.EventID})
 	}
 	if err != nil {
-		return Decision{}, err
+		return Decision{}, fmt.Errorf("look: %w", err)
 	}
 	decision := decide(&r, Token{}, Found{Row: row, Now: row.Changed}).decision
 	if decision.Kind == Fresh {

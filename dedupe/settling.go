@@ -2,6 +2,7 @@ package dedupe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -10,7 +11,7 @@ func (k *Keeper) Settle(ctx context.Context, c Claim, s Settlement) error {
 	move := s.move(c)
 	for try := 0; ; try++ {
 		err := k.settle(ctx, move)
-		if err == nil || err == ErrClaimLost {
+		if err == nil || errors.Is(err, ErrClaimLost) {
 			return err
 		}
 		if !again(ctx, err, try) {
@@ -29,7 +30,7 @@ func (k *Keeper) settle(ctx context.Context, move Move) error {
 	switch {
 	case err == nil && move.done(row):
 		return nil
-	case err == nil || err == ErrNotFound:
+	case err == nil || errors.Is(err, ErrNotFound):
 		return ErrClaimLost
 	}
 	return err

@@ -50,11 +50,11 @@ func (k *Keeper) expiry(row *Row) Move {
 		Key: row.Key, FromState: Claimed, FromToken: row.Token, To: row.OnExpiry, Token: newToken(),
 		Attempt: row.Attempt, Reason: LeaseExpired,
 	}
-	switch retention := k.retention(row.Scope); move.To {
-	case Dead:
-		move.Reason, move.JobFor = k.causeOfDeath(row), retention.DeadLetter
-	case Retryable:
-		move.Expires = retention.Receipt
+	if move.To == Dead {
+		move.Reason, move.JobFor = k.causeOfDeath(row), k.retention(row.Scope).DeadLetter
+	}
+	if move.To == Retryable {
+		move.Expires = k.retention(row.Scope).Receipt
 	}
 	move.Evidence = &Evidence{
 		From: Claimed, To: move.To, Attempt: row.Attempt, Reason: move.Reason, Actor: k.replica,

@@ -35,7 +35,7 @@ func testFaults(b *bench) {
 		plan(nil, faults)
 		b.settle(shaky, c, notFinal())
 		b.evidenced(r, 2)
-		c = b.fresh(shaky, r, 3)
+		b.fresh(shaky, r, 3)
 		b.expire(r)
 		plan(nil, faults)
 		c = b.fresh(shaky, r, 4)

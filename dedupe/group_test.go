@@ -288,6 +288,25 @@ func suspectFliesAlone(t *testing.T, h *hangar, g *group[item, int]) {
 	idle(t, g)
 }
 
+func TestARowsFaultIsNeverThatOfItsBatch(t *testing.T) {
+	h := newHangar()
+	g := testGroup(h, nil)
+	first := g.join(item{"warm", 0})
+	<-h.up
+	one, two := g.join(item{"a", 1}), g.join(item{"b", 2})
+	h.clear <- nil
+	answered(t, first, 0)
+	<-h.up
+	h.clear <- ErrRow // of a store that does not tell which one
+	<-h.up
+	<-h.up
+	h.clear <- nil
+	h.clear <- nil
+	answered(t, one, 1)
+	answered(t, two, 2)
+	idle(t, g)
+}
+
 func TestSuspicionEnds(t *testing.T) {
 	h := newHangar()
 	g := testGroup(h, func(c *groupConfig[item, int]) { c.suspect = time.Nanosecond })

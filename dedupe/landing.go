@@ -42,7 +42,7 @@ func (g *group[T, R]) flight(items []T) (answers []R, err error) {
 func (g *group[T, R]) land(l *lane[T, R], chains []*chain[T, R], items []T, answers []R, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if errors.Is(err, ErrBatch) && len(chains) > 1 {
+	if len(chains) > 1 && (errors.Is(err, ErrBatch) || errors.Is(err, ErrRow)) {
 		g.queue(&g.singles, chains...)
 		return
 	}

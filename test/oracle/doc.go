@@ -1,0 +1,3 @@
+// Package oracle compares the verifier with libraries that senders publish. It is a module of its own, so that these
+// libraries are no dependencies of the product. Run it with: go test ./...
+package oracle

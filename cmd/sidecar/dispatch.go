@@ -35,11 +35,11 @@ func commands() []command {
 		{"providers", "list the senders that are known", (*program).providers},
 		{"receipts", "list|show|reopen: what the ledger knows", (*program).receipts},
 		{"dead-letters", "list|show|replay|close: what waits for a person", (*program).deadLetters},
+		{"inject", "add the sidecar to manifests", (*program).inject},
+		{"uninject", "take the sidecar out of manifests", (*program).uninject},
 		{"version", "print version, commit and Go version", (*program).version},
 		{"drill", "the leaked-key drill", nil},
 		{"capacity", "plan the ledger's size", nil},
-		{"inject", "add the sidecar to manifests", nil},
-		{"uninject", "take the sidecar out of manifests", nil},
 		{"pause", "hold an integration", nil},
 		{"resume", "let an integration go on", nil},
 		{"selftest", "check a running sidecar", nil},
@@ -98,7 +98,7 @@ func (p *program) finish(err error) int {
 			fmt.Fprintf(p.err, "error: %s\n", problem)
 		}
 		return exitUsage
-	case errors.Is(err, errUsage):
+	case errors.Is(err, errUsage), isInjectUsage(err):
 		fmt.Fprintf(p.err, "sidecar: %v\n", err)
 		return exitUsage
 	default:

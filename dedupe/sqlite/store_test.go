@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -278,4 +279,52 @@ func explain(t *testing.T, store *Store, statement string) string {
 		plan.WriteString(detail + "\n")
 	}
 	return plan.String()
+}
+
+func TestACallThatIsCutOffLeavesTheStoreWhole(t *testing.T) {
+	for _, path := range []string{memory, filepath.Join(t.TempDir(), "ledger.db")} {
+		store := openFile(t, path)
+		first := claimedRow(0)
+		if _, err := store.Insert(t.Context(), []dedupe.NewRow{first}); err != nil {
+			t.Fatal(err)
+		}
+		cut := 0
+		for round := range 10 {
+			rows := make([]dedupe.NewRow, 200)
+			for i := range rows {
+				rows[i] = claimedRow(0)
+				rows[i].EventID = delivery.EventID(fmt.Sprintf("evt_%02d_%03d", round, i))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*time.Millisecond)
+			_, err := store.Insert(ctx, rows)
+			cancel()
+			found, again := store.Insert(t.Context(), rows)
+			if again != nil {
+				t.Fatalf("after %v: %v", err, again)
+			}
+			whole(t, found, err)
+			if err != nil {
+				cut++
+			}
+		}
+		if cut == 0 {
+			t.Error("no call was cut off")
+		}
+		if found, err := store.Insert(t.Context(), []dedupe.NewRow{first}); err != nil || found[0].Inserted {
+			t.Errorf("the first row is lost: %+v, %v", found, err)
+		}
+	}
+}
+
+// whole expects that a batch was applied as a whole, or not at all; and if it was told to be, that it is.
+func whole(t *testing.T, again []dedupe.Found, err error) {
+	t.Helper()
+	for i := range again {
+		if again[i].Inserted != again[0].Inserted {
+			t.Fatalf("row %d of the batch was applied on its own", i)
+		}
+	}
+	if err == nil && again[0].Inserted {
+		t.Fatal("a batch that was told to be durable is lost")
+	}
 }

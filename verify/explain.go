@@ -34,6 +34,8 @@ func (v *Verifier) Explain(d *delivery.Delivery, now time.Time) Verdict {
 	out := Verdict{Verdict: "verified", CredentialID: found.by.ID, SignedAt: found.at}
 	if known, is := v.control(controlRequest{document: doc, now: now, by: found.by, keys: v.keys, scheme: v.scheme}); is {
 		out.Verdict, out.Control = "control", &Control{Name: known.name}
+		v.explainEvent(&out, doc, found)
+		out.Reason, out.Hint = "", "" // it is no event, and needs no part of one
 		return out
 	}
 	v.explainEvent(&out, doc, found)

@@ -18,7 +18,7 @@ type Config struct {
 	Guard       []string         // path prefixes under which nothing passes that is no route
 	Budget      int64            // bytes of bodies being handled at once; 0: 256 MiB
 	BodyTimeout time.Duration    // for reading a guarded body; 0: 30 s
-	ClaimWait   time.Duration    // for a claim; 0: 5 s
+	ClaimWait   time.Duration    // for a claim; 0: 3 s
 	Watch       Watch            // nil: nobody watches
 	Now         func() time.Time // nil: time.Now
 }

@@ -195,7 +195,9 @@ func (x *exchange) recordBy() time.Time {
 
 // succeeded answers for an attempt whose claim was lost: with the successor's result, or as in flight.
 func (x *exchange) succeeded(ctx context.Context) reply {
-	decision, err := x.config.Ledger.Look(ctx, x.request(ctx))
+	request := x.request(ctx)
+	request.EventID = x.decision.Claim.EventID // a bound ID may be another than the delivery's own
+	decision, err := x.config.Ledger.Look(ctx, request)
 	if err != nil {
 		return unrecorded(err)
 	}

@@ -16,7 +16,7 @@ var errUnexpectedDecision = errors.New("proxy: the ledger's decision is none tha
 const (
 	defaultBudget      = 256 << 20
 	defaultBodyTimeout = 30 * time.Second
-	defaultClaimWait   = 5 * time.Second
+	defaultClaimWait   = 3 * time.Second
 )
 
 // Proxy serves the public listener. It is safe for concurrent use; until Serve is called it guards nothing and passes

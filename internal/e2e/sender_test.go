@@ -68,8 +68,16 @@ type answer struct {
 	header  http.Header
 }
 
+// String is the status, the receipt, and the problem's code or the body.
 func (a answer) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s %s%s", a.status, a.receipt, a.code, map[bool]string{true: " " + a.body}[a.code == ""]))
+	said := []string{strconv.Itoa(a.status)}
+	if a.receipt != "" {
+		said = append(said, a.receipt)
+	}
+	if a.code != "" {
+		return strings.Join(append(said, a.code), " ")
+	}
+	return strings.Join(append(said, a.body), " ")
 }
 
 // send delivers an event, signed now.

@@ -78,8 +78,8 @@ bench-scale: services ## measure a ledger of ten million receipts beside one of 
 	go run ./bench/run -scale -connections 1,64 -report bench/SCALE.md $(BENCH_FLAGS)
 
 .PHONY: bench-profile
-bench-profile: services ## write CPU and allocation profiles of the sidecar under load to .cache/profile
-	go run ./bench/run -profile .cache/profile -connections 64,256 -window 5s $(BENCH_FLAGS)
+bench-profile: services ## profile the sidecar under load: .cache/profile, and a summary in bench/PROFILE.md
+	go run ./bench/run -profile .cache/profile -connections 64,256 -window 10s -report bench/PROFILE.md $(BENCH_FLAGS)
 
 .PHONY: tidy-check
 tidy-check: ## fail when go.mod or go.sum would change under go mod tidy

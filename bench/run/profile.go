@@ -2,15 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
-// profile writes a CPU profile of the sidecar for each scenario and number of connections, and prints its head.
+// profile writes a CPU profile of the sidecar for each scenario and number of connections, and tells
+// where the time goes.
 func profile(s *stage) error {
 	s.must("the directory of the profiles", os.MkdirAll(s.plan.profile, 0o750))
 	b := &bench{stage: s, services: s.startServices()}
@@ -29,31 +32,47 @@ func profile(s *stage) error {
 		b.second = start("second sidecar")
 	}
 	b.addScenarios()
+	text := profileHead(b)
 	for _, v := range b.variants {
 		for _, connections := range s.plan.connections {
-			b.profileOne(v, connections, current, program)
+			text += b.profileOne(v, connections, current, program)
 		}
 	}
-	return nil
+	if s.plan.report == "" {
+		return nil
+	}
+	return os.WriteFile(s.plan.report, []byte(text), 0o644) //nolint:gosec // to be read
+}
+
+func profileHead(b *bench) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# Where the time goes\n\nWritten by `make bench-profile`. %s.\n\n", time.Now().UTC().Format("2006-01-02 15:04 MST"))
+	for _, fact := range b.facts() {
+		text.WriteString("- " + fact + "\n")
+	}
+	text.WriteString("\nThe sidecar's CPU time for each answer by the operating system's accounting, shared out by the profiler's samples.\n" +
+		"Indented lines are part of the line above them; memory, scheduling and system calls are part of everything.\n")
+	return text.String()
 }
 
 // profileOne measures with the profiler on: what it reports of CPU is a little more than without.
-func (b *bench) profileOne(v *variant, connections int, current, program string) {
+func (b *bench) profileOne(v *variant, connections int, current, program string) string {
 	b.atBegin = func() { b.must("the profiler", syscall.Kill(v.pid, syscall.SIGUSR1)) }
 	b.atEnd = b.atBegin
 	m := b.measure(v, connections, 0)
 	b.must("the profiler", syscall.Kill(v.pid, syscall.SIGUSR2))
-	b.pause(settleTime)
+	b.pause(idleTime) // the profiles are being written
 	target := filepath.Join(b.plan.profile, v.name+"-"+strconv.Itoa(connections))
 	for _, kind := range []string{".cpu", ".mem"} {
 		data, err := os.ReadFile(current + kind)
 		b.must("the profile", err)
 		b.must("the profile", os.WriteFile(target+kind+".pprof", data, 0o600))
 	}
-	b.say("\n%s\n", m.line(v.name))
-	out, err := exec.CommandContext(b.ctx, "go", "tool", "pprof", "-top", "-nodecount=25", program, target+".cpu.pprof").CombinedOutput()
+	out, err := exec.CommandContext(b.ctx, "go", "tool", "pprof", "-top", "-cum", "-nodecount=1000000", "-nodefraction=0", program, target+".cpu.pprof").Output()
 	b.must("go tool pprof", err)
-	b.say("%s", out)
+	text := places(string(out), m.proxy).text(v.title, connections, m)
+	b.say("%s", text)
+	return text
 }
 
 // buildProfiled compiles the sidecar with one more file that is laid over its main package.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -72,7 +73,7 @@ func redisPID(ctx context.Context, address string) (int, error) {
 			return strconv.Atoi(text)
 		}
 	}
-	return 0, fmt.Errorf("Redis does not say: %w", lines.Err())
+	return 0, errors.Join(errors.New("INFO does not tell the process"), lines.Err())
 }
 
 // commits is how many transactions the database has committed so far. PostgreSQL's processes tell it with some delay.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/dedupetest"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
@@ -14,11 +16,17 @@ import (
 func harness(t *testing.T) dedupetest.Harness { return harnessOn(t, freshDB(t), nil) }
 
 func harnessOn(t *testing.T, dsn string, change func(*Config)) dedupetest.Harness {
-	conn := connect(t, dsn)
-	return dedupetest.Harness{
-		Store: open(t, dsn, change), Other: open(t, dsn, change),
-		Age: func(key dedupe.Key, by time.Duration) error { return age(t, conn, key, by) },
-	}
+	return harnessOf(t, connect(t, dsn), open(t, dsn, change), open(t, dsn, change))
+}
+
+func harnessOf(t *testing.T, conn *pgx.Conn, one, two *Store) dedupetest.Harness {
+	return dedupetest.Harness{Store: one, Other: two, Age: func(key dedupe.Key, by time.Duration) error {
+		for _, s := range []*Store{one, two} {
+			s.expired.passed(by)
+			s.forgotten.passed(by)
+		}
+		return age(t, conn, key, by)
+	}}
 }
 
 func TestStoreContract(t *testing.T) { dedupetest.RunStore(t, harness) }
@@ -31,15 +39,13 @@ func TestContractThroughPgBouncer(t *testing.T) {
 }
 
 func TestEveryCallInTheSimpleProtocol(t *testing.T) {
-	everything(t, harnessPooled(t, "simple_protocol").Store.(*Store), "evt_")
+	everything(t, harnessPooled(t, "simple_protocol").Store.(*Store), "evt_", 64)
 }
 
 func harnessPooled(t *testing.T, mode string) dedupetest.Harness {
 	dsn := freshDB(t)
-	h := harnessOn(t, testenv.PgBouncer(t, dsn)+"&default_query_exec_mode="+mode, nil)
-	conn := connect(t, dsn)
-	h.Age = func(key dedupe.Key, by time.Duration) error { return age(t, conn, key, by) }
-	return h
+	pooled := testenv.PgBouncer(t, dsn) + "&default_query_exec_mode=" + mode
+	return harnessOf(t, connect(t, dsn), open(t, pooled, nil), open(t, pooled, nil))
 }
 
 // A pooler that knows no prepared statements is recognised, and the error says what to do.

@@ -86,7 +86,7 @@ func (s *Store) insert(ctx context.Context, rows []dedupe.NewRow, open []int, an
 	in := newInsertion(rows, open, ids)
 	result := insertResult{open: open, answers: answers}
 	err = s.run(ctx, call{
-		guard: insertGuard, sql: in.statement(&s.sql), args: in.args(), rows: len(open),
+		guard: lookupGuard, sql: in.statement(&s.sql), args: in.args(), rows: len(open),
 		begin: result.begin, scan: result.scan,
 	})
 	if err != nil {
@@ -166,11 +166,24 @@ type insertion struct {
 }
 
 func newInsertion(rows []dedupe.NewRow, open []int, ids map[name]int32) *insertion {
-	in := &insertion{}
+	in := newColumns(len(open))
 	for _, i := range open {
 		in.add(&rows[i], ids)
 	}
 	return in
+}
+
+// newColumns makes room for a batch.
+func newColumns(n int) *insertion {
+	numbers, bytes := make([]int32, 4*n), make([][]byte, 7*n)
+	number := func(i int) []int32 { return numbers[i*n : i*n : (i+1)*n] }
+	column := func(i int) [][]byte { return bytes[i*n : i*n : (i+1)*n] }
+	return &insertion{
+		scopes: number(0), origins: number(1), reasons: number(2), attempts: number(3),
+		events: column(0), prints: column(1), bindings: column(2), objects: column(3), traces: column(4),
+		tokens: column(5), requests: column(6),
+		states: make([]int16, 0, n), expiries: make([]int16, 0, n), waits: make([]int64, 0, n),
+	}
 }
 
 func (in *insertion) add(row *dedupe.NewRow, ids map[name]int32) {

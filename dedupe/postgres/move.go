@@ -84,7 +84,7 @@ func (s *Store) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
 	columns := newTransition(moves, ids)
 	made := make([]bool, len(moves))
 	err = s.run(ctx, call{
-		guard: lookupGuard, sql: columns.statement(&s.sql), args: columns.args(), rows: len(moves),
+		guard: changeGuard, sql: columns.statement(&s.sql), args: columns.args(), rows: len(moves),
 		begin: func() { clear(made) },
 		scan: func(rows pgx.Rows) error {
 			var n int64
@@ -126,7 +126,7 @@ type transition struct {
 }
 
 func newTransition(moves []dedupe.Move, ids map[name]int32) *transition {
-	t := &transition{}
+	t := newTransitionColumns(len(moves))
 	for i := range moves {
 		t.rich = t.rich || rich(&moves[i])
 	}
@@ -138,6 +138,20 @@ func newTransition(moves []dedupe.Move, ids map[name]int32) *transition {
 		}
 	}
 	return t
+}
+
+// newTransitionColumns makes room for the columns that every batch has.
+func newTransitionColumns(n int) *transition {
+	small, numbers, bytes := make([]int16, 5*n), make([]int32, 3*n), make([][]byte, 5*n)
+	short := func(i int) []int16 { return small[i*n : i*n : (i+1)*n] }
+	number := func(i int) []int32 { return numbers[i*n : i*n : (i+1)*n] }
+	column := func(i int) [][]byte { return bytes[i*n : i*n : (i+1)*n] }
+	return &transition{
+		scopes: number(0), attempts: number(1), reasons: number(2),
+		events: column(0), fromTokens: column(1), tokens: column(2), heads: column(3), bodies: column(4),
+		fromStates: short(0), states: short(1), statuses: short(2), expiries: short(3), jobs: short(4),
+		waits: make([]int64, 0, n),
+	}
 }
 
 // rich tells that a move writes evidence or a request, or changes how long one is kept, which only dead events limit.

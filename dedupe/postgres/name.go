@@ -28,7 +28,7 @@ const (
 const (
 	namesSQL = `SELECT n.kind, n.id, n.a, n.b
 FROM unnest($1::smallint[], $2::bytea[], $3::bytea[]) AS i(kind, a, b)
-JOIN {schema}.names n ON n.kind = i.kind AND n.a = i.a AND n.b = i.b`
+CROSS JOIN LATERAL (SELECT * FROM {schema}.names n WHERE n.kind = i.kind AND n.a = i.a AND n.b = i.b LIMIT 1) n`
 
 	addNamesSQL = `INSERT INTO {schema}.names (kind, id, a, b)
 SELECT * FROM unnest($1::smallint[], $2::integer[], $3::bytea[], $4::bytea[]) AS i(kind, id, a, b)
@@ -36,7 +36,7 @@ ORDER BY i.kind, i.a, i.b ON CONFLICT DO NOTHING`
 
 	tellNamesSQL = `SELECT n.kind, n.id, n.a, n.b
 FROM unnest($1::smallint[], $2::integer[]) AS i(kind, id)
-JOIN {schema}.names n ON n.kind = i.kind AND n.id = i.id`
+CROSS JOIN LATERAL (SELECT * FROM {schema}.names n WHERE n.kind = i.kind AND n.id = i.id LIMIT 1) n`
 )
 
 var errNames = errors.New("postgres: a name could not be interned")

@@ -27,25 +27,33 @@ func prefilled(t *testing.T, conn *pgx.Conn, s *Store, count int) {
 		       '', '', '', '\x01', 'ok' FROM generate_series(1, $2::bigint) i`, ids[scopeOf(testScope)], count)
 }
 
-// What was planned on an empty table and kept must serve a full one: every look-up by both columns of the key, nothing
-// by reading a table or a scope.
-func TestPlansOfAnEmptyTableServeAFullOne(t *testing.T) {
-	const count = 100_000
+// What was planned on a small table and kept must serve a large one: every look-up by both columns of the key, nothing by
+// reading a table, an index or a scope as a whole.
+func TestPlansOfASmallTableServeALargeOne(t *testing.T) {
+	for _, rows := range []int{0, 1, 3, 30, 1000} {
+		t.Run(fmt.Sprint(rows, " rows"), func(t *testing.T) { testKeptPlans(t, rows) })
+	}
+}
+
+func testKeptPlans(t *testing.T, rows int) {
 	dsn := freshDB(t)
 	s, conn := open(t, dsn, func(c *Config) { c.MaxConns = 1 }), connect(t, dsn)
-	everything(t, s, "young")
-	exec(t, conn, "VACUUM ANALYZE sidecar_test.receipts") // now it is known to be tiny
-	for i := range 7 {                                    // plans are kept from the sixth execution on
-		everything(t, s, fmt.Sprintf("young%d_", i))
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	exec(t, conn, "ALTER TABLE sidecar_test.receipts SET (autovacuum_enabled = off)")
-	exec(t, conn, "ALTER TABLE sidecar_test.jobs SET (autovacuum_enabled = off)")
-	for i := range 7 { // the ALTER has thrown plans away
-		everything(t, s, fmt.Sprintf("youth%d_", i))
+	for _, table := range []string{"receipts", "jobs", "evidence", "names"} {
+		exec(t, conn, "ALTER TABLE sidecar_test."+table+" SET (autovacuum_enabled = off)")
 	}
-	prefilled(t, conn, s, count)
+	for i := range rows {
+		if i%64 == 0 {
+			insert(t, s, batch("young_", i, min(64, rows-i))...)
+		}
+	}
+	exec(t, conn, "VACUUM ANALYZE") // now it is known how small they are; what is planned from here on stays
+	everything(t, s, "youth_", 1)
+	prefilled(t, conn, s, 100_000)
 	before := readStats(t, s, conn)
-	everything(t, s, "old")
+	everything(t, s, "old_", 64)
 	if _, _, err := s.Forget(t.Context(), 500); err != nil {
 		t.Fatal(err)
 	}
@@ -61,24 +69,26 @@ func TestPlansOfAnEmptyTableServeAFullOne(t *testing.T) {
 	}
 }
 
-// everything makes each kind of call with some rows.
-func everything(t *testing.T, s *Store, prefix string) {
+// everything makes each kind of call with so many rows.
+func everything(t *testing.T, s *Store, prefix string, size int) {
 	t.Helper()
-	rows := batch(prefix, 0, 64)
+	rows := batch(prefix, 0, size)
 	insert(t, s, rows...)
 	insert(t, s, rows...)
-	if _, err := s.Read(t.Context(), []dedupe.Key{rows[0].Key, rows[1].Key}); err != nil {
+	if _, err := s.Read(t.Context(), []dedupe.Key{rows[0].Key}); err != nil {
 		t.Fatal(err)
 	}
-	move(t, s, moves(rows[:60])...)
-	failed := applied(rows[60])
+	move(t, s, moves(rows)...)
+	other := claimed(prefix + "failed")
+	insert(t, s, other)
+	failed := applied(other)
 	failed.To, failed.Response, failed.Evidence = dedupe.Retryable, nil, &dedupe.Evidence{From: dedupe.Claimed}
 	move(t, s, failed)
-	queued := rows[61]
-	queued.EventID += "_q"
+	queued := claimed(prefix + "queued")
 	queued.State, queued.Job = dedupe.Queued, &dedupe.Job{Method: "POST", Target: "/"}
 	insert(t, s, queued)
 	for _, call := range []func(context.Context) error{
+		func(ctx context.Context) error { _, _, err := s.Forget(ctx, 1); return err },
 		func(ctx context.Context) error { _, err := s.Due(ctx, []delivery.Scope{testScope}, 10); return err },
 		func(ctx context.Context) error { _, err := s.Expired(ctx, time.Hour, 10); return err },
 		func(ctx context.Context) error { _, err := s.Evidence(ctx, failed.Key); return err },
@@ -115,26 +125,39 @@ func readStats(t *testing.T, s *Store, conn *pgx.Conn) stats {
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
-// The hot statements find a row by both columns of its key.
+// The statements that change rows, and the hot ones, find a row by both columns of its key, whatever is known of the table.
 func TestLookUpsUseTheWholeKey(t *testing.T) {
 	dsn := freshDB(t)
 	s, conn := open(t, dsn, nil), connect(t, dsn)
-	insert(t, s, claimed("evt_1"))
+	for _, rows := range []int{1, 2, 10, 100} {
+		insert(t, s, batch("evt_", 0, rows)...)
+		exec(t, conn, "VACUUM ANALYZE sidecar_test.receipts")
+		checkPlans(t, s, conn, fmt.Sprint(rows, " rows"))
+	}
+	exec(t, conn, "DELETE FROM sidecar_test.receipts")
+	exec(t, conn, "VACUUM ANALYZE sidecar_test.receipts")
+	checkPlans(t, s, conn, "no rows")
 	prefilled(t, conn, s, 20_000)
 	exec(t, conn, "ANALYZE sidecar_test.receipts")
+	checkPlans(t, s, conn, "20000 rows")
+}
+
+func checkPlans(t *testing.T, s *Store, conn *pgx.Conn, known string) {
+	t.Helper()
+	key := regexp.MustCompile(`Index Cond: \(\(scope_id = (i|m)(_\d+)?\.scope_id\) AND \(event_id = (i|m)(_\d+)?\.event_id\)\)`)
+	whole := regexp.MustCompile(`Seq Scan on|Scan using \w+ on (receipts|jobs|evidence)[^\n]*\n(?: *Filter[^\n]*\n)? *(->|CTE)`)
 	for _, c := range []struct{ name, guard, sql string }{
-		{"insert", insertGuard, s.sql.insert},
-		{"insert with a job", insertGuard, s.sql.insertJob},
-		{"move", lookupGuard, s.sql.move},
-		{"move with evidence", lookupGuard, s.sql.moveAll},
+		{"insert", lookupGuard, s.sql.insert},
+		{"insert with a job", lookupGuard, s.sql.insertJob},
 		{"read", lookupGuard, s.sql.read},
+		{"move", changeGuard, s.sql.move},
+		{"move with evidence", changeGuard, s.sql.moveAll},
+		{"forget", changeGuard, s.sql.forget},
+		{"forget jobs", changeGuard, s.sql.forgetJob},
 	} {
 		plan := explain(t, conn, c.guard, c.sql)
-		if strings.Contains(plan, "Seq Scan") {
-			t.Errorf("%s reads a table:\n%s", c.name, plan)
-		}
-		if !regexp.MustCompile(`Index Cond: \(\(r?\.?scope_id = .*\) AND \(r?\.?event_id = `).MatchString(plan) {
-			t.Errorf("%s does not look up by the whole key:\n%s", c.name, plan)
+		if !key.MatchString(plan) || whole.MatchString(plan) {
+			t.Errorf("%s, %s, does not look up by the whole key:\n%s", known, c.name, plan)
 		}
 	}
 }

@@ -10,7 +10,9 @@ import (
 
 const readSQL = `SELECT ` + rowColumns + `
 FROM unnest($1::integer[], $2::bytea[]) AS i(scope_id, event_id)
-JOIN {schema}.receipts r ON r.scope_id = i.scope_id AND r.event_id = i.event_id`
+CROSS JOIN LATERAL (
+    SELECT * FROM {schema}.receipts r WHERE r.scope_id = i.scope_id AND r.event_id = i.event_id LIMIT 1
+) r`
 
 // Read implements dedupe.Store.
 func (s *Store) Read(ctx context.Context, keys []dedupe.Key) ([]dedupe.Row, error) {

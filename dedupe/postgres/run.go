@@ -13,12 +13,16 @@ const maxTries = 5
 
 // Every transaction begins with one of these. Settings are the transaction's own, so that a pooler may give the connection
 // to somebody else afterwards. A plan is made once and kept, so the planner must not be misled by the statistics of an empty
-// or a young table: what is best for a table of one page would read the whole of a table of millions. Hence look-ups go
-// by index and by nested loop; only insertGuard allows hashing, since there each look-up has a LIMIT of its own.
+// or a young table, or one that is full of dead rows: what is best for a table of one page would read all of a table of
+// millions.
 const (
-	insertGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true),
+	// lookupGuard is for statements whose look-ups are subqueries with a LIMIT of their own: no table is joined as a whole.
+	lookupGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true),
        set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`
-	lookupGuard = insertGuard + `, set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+	// changeGuard is for updates and deletes, which can only join. A bitmap scan, unlike an index scan, is never of the
+	// whole index, so nothing is left but to look each row up by its key.
+	changeGuard = lookupGuard + `, set_config('enable_indexscan', 'off', true),
+       set_config('enable_indexonlyscan', 'off', true)`
 	// scanGuard is for what reads the whole table.
 	scanGuard = `SELECT set_config('lock_timeout', $1, true), set_config('jit', 'off', true)`
 )

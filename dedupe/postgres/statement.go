@@ -22,8 +22,7 @@ type statements struct {
 	list, listWaiting, listClaimed, listQueued string
 	attention                                  string
 	expired                                    string
-	forget                                     string
-	forgetJob                                  string
+	over, forget, overJob, forgetJob           string
 	job                                        string
 	due                                        string
 }
@@ -38,6 +37,7 @@ func statementsOf(namespace string) statements {
 		read: in(readSQL), names: in(namesSQL), addNames: in(addNamesSQL), tellNames: in(tellNamesSQL),
 		evidence: in(evidenceSQL), find: in(findSQL), list: in(listSQL),
 		listWaiting: in(listWaitingSQL), listClaimed: in(listClaimedSQL), listQueued: in(listQueuedSQL), attention: in(attentionSQL),
-		expired: in(expiredSQL), forget: in(forgetSQL), forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL),
+		expired: in(expiredSQL), over: in(overSQL), forget: in(forgetSQL),
+		overJob: in(overJobSQL), forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL),
 	}
 }

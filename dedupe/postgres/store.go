@@ -20,6 +20,9 @@ type Store struct {
 	names  *names
 	ready  atomic.Bool // the schema was seen to be usable
 	lock   string      // Config.LockTimeout as PostgreSQL writes it
+
+	expired   frontier // of claims whose lease has run out
+	forgotten frontier // of receipts whose time is over
 }
 
 // Open prepares a store. It connects to nothing: the database may be away, and the first call finds out.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
+	"github.com/webhook-sidecar/webhook-sidecar/proxy"
 )
 
 // listeners are open before anything runs. Probe is nil where its default port is taken by somebody else.
@@ -22,10 +23,11 @@ type listeners struct {
 
 func openListeners(ctx context.Context, settings config.Settings, log *slog.Logger) (*listeners, error) {
 	l := &listeners{}
-	var err error
-	if l.public, err = listen(ctx, "SIDECAR_LISTEN", settings.Listen); err != nil {
+	public, err := listen(ctx, "SIDECAR_LISTEN", settings.Listen)
+	if err != nil {
 		return nil, err
 	}
+	l.public = proxy.StrictListener(public)
 	if l.admin, err = listen(ctx, "SIDECAR_ADMIN_LISTEN", settings.AdminListen); err != nil {
 		l.close()
 		return nil, err

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/rediscache"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
 )
@@ -101,7 +104,8 @@ func (p *program) reopen(ctx context.Context, args []string) error {
 		})
 }
 
-// atDesk opens the ledger for a command and closes it afterwards.
+// atDesk opens the ledger for a command, and the cache that must forget what the command reopens, and closes both
+// afterwards.
 func (p *program) atDesk(ctx context.Context, do func(desk dedupe.Desk) error) error {
 	settings, err := p.settings()
 	if err != nil {
@@ -112,5 +116,9 @@ func (p *program) atDesk(ctx context.Context, do func(desk dedupe.Desk) error) e
 		return err
 	}
 	defer closeLedger()
-	return do(keeper)
+	cache, err := rediscache.New(rediscache.Config{Ledger: keeper, Namespace: settings.Namespace, URL: settings.RedisURL})
+	if err != nil {
+		return config.Problems{{Key: "REDIS_URL", Text: err.Error()}}
+	}
+	return errors.Join(do(cache.Desk(keeper)), cache.Close())
 }

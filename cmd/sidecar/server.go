@@ -9,6 +9,7 @@ import (
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/rediscache"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/admin"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/reload"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/telemetry"
@@ -27,6 +28,9 @@ type server struct {
 	listeners *listeners
 	store     *store
 	keeper    *dedupe.Keeper
+	cache     *rediscache.Cache
+	desk      dedupe.Desk // of the keeper; what it reopens, the cache forgets
+	attention *telemetry.Attention
 	health    *health
 	telemetry *telemetry.Providers
 	upstream  *upstream.Upstream
@@ -77,15 +81,15 @@ func (s *server) buildLedger(ctx context.Context) error {
 		return err
 	}
 	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{Store: s.store, Replica: s.replica, Policy: s.active.policy})
-	return err
-}
-
-// ledger is the keeper, and in front of it whatever remembers finished events.
-func (s *server) ledger() dedupe.Ledger {
-	if s.settings.RedisURL != "" {
-		s.log.Warn("REDIS_URL is set, and this version has no shared cache: duplicates ask the ledger")
+	if err != nil {
+		return err
 	}
-	return s.keeper
+	s.cache, err = rediscache.New(rediscache.Config{Ledger: s.keeper, Namespace: s.settings.Namespace, URL: s.settings.RedisURL})
+	if err != nil {
+		return config.Problems{{Key: "REDIS_URL", Text: err.Error()}}
+	}
+	s.desk = s.cache.Desk(s.keeper)
+	return nil
 }
 
 func (s *server) buildTelemetry(ctx context.Context) error {
@@ -94,6 +98,12 @@ func (s *server) buildTelemetry(ctx context.Context) error {
 		Version: thisBuild().Version, Namespace: s.settings.Namespace, Replica: s.replica,
 	})
 	if err != nil {
+		return err
+	}
+	if s.attention, err = telemetry.NewAttention(s.telemetry.Meter, s.keeper); err != nil {
+		return err
+	}
+	if err := telemetry.ObserveCache(s.telemetry.Meter, s.cache.Stats); err != nil {
 		return err
 	}
 	return s.watchConfig()
@@ -116,7 +126,7 @@ func (s *server) buildProxy(context.Context) error {
 		passthrough = s.passing
 	}
 	s.proxy, err = proxy.New(proxy.Config{
-		Ledger: s.ledger(), Application: application{s.upstream, s.health}, Passthrough: passthrough,
+		Ledger: s.cache, Application: application{s.upstream, s.health}, Passthrough: passthrough,
 		Guard: s.settings.Guard, Budget: int64(s.settings.MaxInflight), Watch: watch,
 	})
 	if err != nil {
@@ -145,7 +155,7 @@ func (s *server) buildAdmin(context.Context) error {
 		return err
 	}
 	pages, err := admin.New(admin.Config{
-		Receipts: s.keeper, Dead: s.keeper, Unready: s.health.unready, Status: s.status,
+		Receipts: s.desk, Dead: s.desk, Unready: s.health.unready, Status: s.status,
 		Metrics: s.telemetry.Page(), Token: token, Log: s.log,
 	})
 	if err != nil {

@@ -38,6 +38,22 @@ func BenchmarkAuthenticate(b *testing.B) {
 	}
 }
 
+// BenchmarkSenders is one genuine delivery of every sender with a shared secret.
+func BenchmarkSenders(b *testing.B) {
+	for _, p := range symmetricPresets() {
+		b.Run(p.Name, func(b *testing.B) {
+			v := mustNew(b, sampleConfig(p, []byte("0123456789abcdef0123456789abcdef")))
+			d := sampleDelivery(b, v, p, sampleBody(p, strings.Repeat("x", 900)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if !v.accepts(d) {
+					b.Fatal("rejected")
+				}
+			}
+		})
+	}
+}
+
 func TestNoAllocationPerCredential(t *testing.T) {
 	var counts []float64
 	for _, live := range []int{1, 6} {

@@ -40,10 +40,10 @@ func newGeneric(cfg Config) (scheme, error) {
 }
 
 func macSecret(algorithm, form string) func([]byte) (any, error) {
-	_, _, unknown := digest(algorithm)
-	known := oneOf(form, "", "raw", "hex", "base64")
+	_, _, err := digest(algorithm)
+	refused := errors.Join(err, oneOf(form, "", "raw", "hex", "base64")) != nil
 	return func(secret []byte) (any, error) {
-		if unknown != nil || known != nil {
+		if refused {
 			return nil, nil // the configuration is refused for that alone; this secret is not at fault
 		}
 		decoded, err := decodeSecret(secret, form)

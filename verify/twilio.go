@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -21,7 +22,11 @@ type twilio struct {
 	origins []string // of the public URL, in the forms that Twilio may have signed
 }
 
-const twilioHeader = "X-Twilio-Signature"
+const (
+	twilioHeader = "X-Twilio-Signature"
+	// maxTwilioFields bounds what is sorted for a stranger.
+	maxTwilioFields = 1000
+)
 
 func twilioPreset() Preset {
 	return Preset{
@@ -131,6 +136,9 @@ func bodyHash(target string) (string, bool) {
 
 // sortedFields writes each name with each of its different values, sorted.
 func sortedFields(body []byte) ([]byte, *Rejection) {
+	if bytes.Count(body, []byte("&")) >= maxTwilioFields {
+		return nil, reject(SignatureListTooLong)
+	}
 	fields, err := url.ParseQuery(string(body))
 	if err != nil {
 		return nil, reject(SignatureMalformed)

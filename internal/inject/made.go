@@ -139,7 +139,7 @@ func (r *run) append(out string, selected map[string]*workload) (string, error) 
 		}
 		as := madeBy
 		if !breakBefore(out, len(out)) {
-			as, out = madeByBreak, out+"\n"
+			as, out = madeByBreak, out+r.pages[len(r.pages)-1].newline
 		}
 		text, err := r.policyOf(w, as)
 		if err != nil {
@@ -165,7 +165,7 @@ func (r *run) isolated(w *workload) *object {
 // undoAppended empties the chunk of a document that was added, and takes the line break that was put before it.
 func undoAppended(chunks *[]string, i int, as string) string {
 	if as == madeByBreak && i > 0 {
-		(*chunks)[i-1] = strings.TrimSuffix((*chunks)[i-1], "\n")
+		(*chunks)[i-1] = strings.TrimSuffix(strings.TrimSuffix((*chunks)[i-1], "\n"), "\r")
 	}
 	return ""
 }

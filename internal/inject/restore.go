@@ -63,7 +63,7 @@ func (r *restoring) putBack(at pointer, was string) error {
 	if err != nil {
 		return err
 	}
-	r.edits = append(r.edits, edit{from, to, r.spell(was)})
+	r.edits = append(r.edits, edit{from: from, to: to, text: r.spell(was)})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,11 +12,15 @@ import (
 type edit struct {
 	from, to int
 	text     string
+	depth    int // of lines that are added, see depth
 }
 
-// applyEdits makes all edits at once. Edits at the same place stay in their order.
+// applyEdits makes all edits at once. Where several begin at one place, what is indented more belongs to what stands
+// before it, and comes first; else they stay in their order.
 func applyEdits(text string, edits []edit) string {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
+	slices.SortStableFunc(edits, func(a, b edit) int {
+		return cmp.Or(a.from-b.from, b.depth-a.depth)
+	})
 	var out strings.Builder
 	at := 0
 	for _, one := range edits {
@@ -78,7 +83,16 @@ func (s *splicer) joinBlock(parent *yaml.Node, o operation) (edit, error) {
 	if at == len(s.text) && s.lineOf(at) != at { // the last line has no end: ours gets none, either
 		text = s.ending + strings.TrimSuffix(text, s.ending)
 	}
-	return edit{at, at, text}, err
+	return edit{at, at, text, depth(parent, column)}, err
+}
+
+// depth orders what is added at one place: by column, and an item of a list, whose dash may stand in the column of the
+// list's key, before the next key.
+func depth(parent *yaml.Node, column int) int {
+	if parent.Kind == yaml.SequenceNode {
+		return 2*column + 1
+	}
+	return 2 * column
 }
 
 // behind is the beginning of the line behind an end, and behind the comments that belong to what ends there.
@@ -132,7 +146,7 @@ func (s *splicer) joinFlow(parent *yaml.Node, o operation) (edit, error) {
 	if indent != "" {
 		separator = "," + s.ending + prefix
 	}
-	return edit{at, at, separator + text}, err
+	return edit{from: at, to: at, text: separator + text}, err
 }
 
 // spread tells how members of a collection in braces are laid out: each on a line of its own, indented by prefix, or all
@@ -166,7 +180,7 @@ func (s *splicer) replace(o operation) (edit, error) {
 		return edit{}, err
 	}
 	text, err := s.valueText(o, found, from)
-	return edit{from, to, text}, err
+	return edit{from: from, to: to, text: text}, err
 }
 
 // valueExtent is what lies between the colon of a key and the end of its value.

@@ -175,7 +175,7 @@ func (w *workload) choosePort(o Options, targets []int) (int, error) {
 	}
 	var declared []int
 	for _, port := range w.app.Ports {
-		if port.isTCP() {
+		if port.isTCP() && port.number() > 0 {
 			declared = append(declared, port.number())
 		}
 	}

@@ -79,6 +79,7 @@ func orders(credentials string, lines ...string) string {
 }
 
 func (r *rig) handle(w http.ResponseWriter, q *http.Request) {
+	_, _ = io.Copy(io.Discard, q.Body) // only then the server notices that its client has gone
 	r.mu.Lock()
 	serve := r.serve
 	if key := q.Header.Get("Idempotency-Key"); key != "" {
@@ -127,7 +128,8 @@ func freePort(t *testing.T) string {
 func (r *rig) environment(more map[string]string) []string {
 	all := maps.Clone(r.env)
 	maps.Copy(all, more)
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir}
+	// The race detector would sleep for a second at the end of every command.
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "GORACE=atexit_sleep_ms=0"}
 	for name, value := range all {
 		env = append(env, name+"="+value)
 	}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
+)
+
+// quarantined runs a sidecar, makes one event applied and one dead, and ends the sidecar.
+func quarantined(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t)
+	r.configure(strings.Replace(orders("{id: k1, secret: {file: first}}", "in_doubt: quarantine"), "timeout: 2s", "timeout: 300ms", 1))
+	r.answer(func(w http.ResponseWriter, q *http.Request) {
+		if q.Header.Get("Idempotency-Key") == "evt-dead" && q.Header.Get("Sidecar-Attempt") == "1" {
+			<-q.Context().Done()
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	p := r.run()
+	if got := p.deliver("evt-fine", firstKey); got != "201 applied" {
+		t.Fatalf("got %s", got)
+	}
+	if got := p.deliver("evt-dead", firstKey); got != "504 dead" {
+		t.Fatalf("got %s", got)
+	}
+	p.stop()
+	return r
+}
+
+// stop ends the sidecar as an orchestrator does.
+func (p *process) stop() {
+	p.r.t.Helper()
+	p.signal(syscall.SIGTERM)
+	if status := p.end(); status != 0 {
+		p.r.t.Fatalf("exit %d: %s", status, p.log)
+	}
+}
+
+func (r *rig) receiptsOf(args ...string) []console.Receipt {
+	r.t.Helper()
+	var got []console.Receipt
+	if err := json.Unmarshal([]byte(r.must(args...)), &got); err != nil {
+		r.t.Fatal(err)
+	}
+	return got
+}
+
+func TestReceiptsAreListedAndShown(t *testing.T) {
+	r := quarantined(t)
+	if got := r.receiptsOf("receipts", "list", "--json"); len(got) != 2 {
+		t.Errorf("got %+v", got)
+	}
+	if got := r.receiptsOf("receipts", "list", "acme/orders", "--state", "applied", "--json"); len(got) != 1 || got[0].EventID != "evt-fine" {
+		t.Errorf("got %+v", got)
+	}
+	if got := r.must("receipts", "list", "globex/orders"); strings.Contains(got, "evt-") {
+		t.Errorf("got %s", got)
+	}
+	reference := delivery.Reference("acme/orders", "evt-fine")
+	for _, args := range [][]string{{"acme/orders", "evt-fine"}, {reference}} {
+		out := r.must(append([]string{"receipts", "show"}, args...)...)
+		for _, want := range []string{"Event evt-fine of acme/orders", "credential k1", "the application answered 201", reference} {
+			if !strings.Contains(out, want) {
+				t.Errorf("nothing says %q in\n%s", want, out)
+			}
+		}
+	}
+	for want, args := range map[string][]string{
+		"there is no receipt for evt-none": {"receipts", "show", "acme/orders", "evt-none"},
+		"no receipt with reference":        {"receipts", "show", "0123456789abcdef"},
+	} {
+		if status, out := r.command("", args...); status != 1 || !strings.Contains(out, want) {
+			t.Errorf("%v: exit %d: %s", args, status, out)
+		}
+	}
+}
+
+func TestReopenLetsAnAppliedEventRunAgain(t *testing.T) {
+	r := quarantined(t)
+	out := r.must("receipts", "reopen", "acme/orders", "evt-fine", "--actor", "ana", "--reason", "shipped to the wrong address")
+	if !strings.Contains(out, "reopened") {
+		t.Errorf("got %s", out)
+	}
+	if status, out := r.command("", "receipts", "reopen", "acme/orders", "evt-fine", "--actor", "ana", "--reason", "again"); status != 1 ||
+		!strings.Contains(out, "is retryable") {
+		t.Errorf("twice: exit %d: %s", status, out)
+	}
+	p := r.run()
+	if got := p.deliver("evt-fine", firstKey); got != "201 applied" || !strings.Contains(r.runs(), "evt-fine#2") {
+		t.Errorf("got %s after %s", got, r.runs())
+	}
+	p.stop()
+	story := r.must("receipts", "show", "acme/orders", "evt-fine")
+	for _, want := range []string{"reopened", "by ana", "shipped to the wrong address", "attempt 2: claimed -> applied"} {
+		if !strings.Contains(story, want) {
+			t.Errorf("nothing says %q in\n%s", want, story)
+		}
+	}
+}
+
+func TestDeadLettersAreReplayed(t *testing.T) {
+	r := quarantined(t)
+	if got := r.receiptsOf("dead-letters", "list", "--json"); len(got) != 1 || got[0].EventID != "evt-dead" || got[0].Reason != "quarantined" {
+		t.Fatalf("got %+v", got)
+	}
+	if out := r.must("dead-letters", "show", "acme/orders", "evt-dead"); !strings.Contains(out, "A person must act") {
+		t.Errorf("got %s", out)
+	}
+	r.must("dead-letters", "replay", delivery.Reference("acme/orders", "evt-dead"), "--actor", "ana", "--reason", "it had not happened")
+	p := r.run()
+	if got := p.deliver("evt-dead", firstKey); got != "201 applied" || !strings.Contains(r.runs(), "evt-dead#2") {
+		t.Errorf("got %s after %s", got, r.runs())
+	}
+}
+
+func TestDeadLettersAreClosed(t *testing.T) {
+	r := quarantined(t)
+	act := []string{"acme/orders", "evt-dead", "--actor", "ana", "--reason", "done by hand"}
+	if status, _ := r.command("", append([]string{"dead-letters", "close", "--answer", "99"}, act...)...); status != 2 {
+		t.Errorf("a status that is none: exit %d", status)
+	}
+	if status, out := r.command("", append([]string{"dead-letters", "close"}, "acme/orders", "evt-fine", "--actor", "a", "--reason", "b")...); status != 1 || !strings.Contains(out, "is applied") {
+		t.Errorf("an applied event: exit %d: %s", status, out)
+	}
+	if out := r.must(append([]string{"dead-letters", "close", "--answer", "410"}, act...)...); !strings.Contains(out, "later deliveries get 410") {
+		t.Errorf("got %s", out)
+	}
+	if got := r.run().deliver("evt-dead", firstKey); got != "410 closed" {
+		t.Errorf("a later delivery: %s", got)
+	}
+}
+
+func TestACommandMakesNoLedger(t *testing.T) {
+	r := newRig(t)
+	if status, out := r.command("", "receipts", "list"); status != 1 || !strings.Contains(out, "there is no ledger") {
+		t.Errorf("exit %d: %s", status, out)
+	}
+	if out := r.must("migrate"); !strings.Contains(out, "up to date") {
+		t.Errorf("got %s", out)
+	}
+	r.must("receipts", "list")
+}
+
+func TestCommandsShareAPostgreSQLWithTheRunningSidecar(t *testing.T) {
+	r := newRig(t)
+	r.env["DATABASE_URL"] = testenv.Postgres(t)
+	r.env["SIDECAR_MIGRATE"] = "off"
+	p := r.run()
+	if got := p.deliver("evt-1", firstKey); got != "503" {
+		t.Errorf("without a schema: %s", got)
+	}
+	if out := r.must("migrate"); !strings.Contains(out, "up to date: PostgreSQL at 127.0.0.1") {
+		t.Errorf("got %s", out)
+	}
+	p.awaitDelivery(firstKey, "200 applied")
+	if got := r.receiptsOf("receipts", "list", "--state", "applied", "--json"); len(got) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -59,7 +59,7 @@ func (p Preset) toleranceText() string {
 	if p.Tolerance == 0 {
 		return "none"
 	}
-	return p.Tolerance.String()
+	return brief(p.Tolerance)
 }
 
 // String names the place as the configuration does.
@@ -142,7 +142,7 @@ func tolerance(p Preset) string {
 	if p.Tolerance == 0 {
 		return "any, or none is signed"
 	}
-	return "within " + p.Tolerance.String() + " on both sides"
+	return "within " + brief(p.Tolerance) + " on both sides"
 }
 
 func unsignedText(p Preset) string {
@@ -192,7 +192,19 @@ func length(d time.Duration, unknown string) string {
 	if days := d / (24 * time.Hour); days > 1 && d%(24*time.Hour) == 0 {
 		return fmt.Sprintf("%d days", days)
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+	return brief(d)
+}
+
+// brief is a duration without the zeros that Go writes behind it.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 func list(out *bytes.Buffer, title string, items []string) {

@@ -120,3 +120,14 @@ func TestWriteSenders(t *testing.T) {
 		}
 	}
 }
+
+func TestDurationsOnThePage(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		10 * time.Second: "10s", 100 * time.Second: "1m40s", 5 * time.Minute: "5m", 20 * time.Minute: "20m", 2 * time.Hour: "2h",
+		90 * time.Minute: "1h30m", 72 * time.Hour: "3 days", 76 * time.Hour: "76h", 24 * time.Hour: "24h",
+	} {
+		if got := length(d, ""); got != want {
+			t.Errorf("%v is written %q, want %q", d, got, want)
+		}
+	}
+}

@@ -256,13 +256,17 @@ func afterShip() Preset {
 		SenderWindow: 72 * time.Hour, Retries: true,
 		EventID: Source{JSON: "/event_id"}, IDSigned: true, EventType: Source{JSON: "/event"}, Object: Source{JSON: "/msg/id"},
 		Symmetric: true,
-		Signed:    "the body; HMAC-SHA256 in base64 in as-signature-hmac-sha256",
+		Signed:    "the body; HMAC-SHA256 in base64 in aftership-hmac-sha256 (tracking) or as-signature-hmac-sha256 (returns)",
 		Secret:    "the webhook secret as text",
-		Sources:   []string{"aftership.com/docs: webhook signature (the retry window is not confirmed)"},
-		Reviewed:  reviewed,
+		Advice:    []string{"Organisations from before October 2022 may get am-webhook-signature instead: declare it with provider hmac."},
+		Sources: []string{
+			"aftership.com/docs: webhook signature of tracking, and of returns 2025-04 (the retry window and event_id are not confirmed)",
+		},
+		Reviewed: reviewed,
 		build: declare(declared{
-			algorithm: "sha256", variants: []names{{signatures: []string{"as-signature-hmac-sha256"}}},
-			syntax: syntax{encoding: "base64"},
+			algorithm: "sha256",
+			variants:  []names{{signatures: []string{"aftership-hmac-sha256"}}, {signatures: []string{"as-signature-hmac-sha256"}}},
+			syntax:    syntax{encoding: "base64"},
 		}, "{body}", "raw"),
 	}
 }

@@ -94,16 +94,17 @@ func postmark() Preset {
 		Name: "postmark", Title: "Postmark",
 		SenderWindow: 24 * time.Hour, Retries: true,
 		EventID:   Source{Join: []Source{{JSON: "/RecordType"}, {JSON: "/ID"}}}, // bounces and complaints
-		otherIDs:  []Source{{JSON: "/MessageID"}},
+		otherIDs:  []Source{{Hash: "body"}},                                     // the others, which hold their time
 		EventType: Source{JSON: "/RecordType"}, Object: Source{JSON: "/MessageID"},
 		Symmetric: true,
 		Signed:    "nothing; Authorization must equal the secret",
 		Secret:    "user:password of the webhook's basic authentication, or the whole value of Authorization",
-		Weak:      []string{nothingSigned, "A message can have several events of different types; MessageID alone does not tell them apart."},
-		Advice:    []string{"Choose event.id: {join: [{json: /RecordType}, {json: /MessageID}]} and what else tells your events apart."},
-		Sources:   []string{"github.com/hookdeck/webhook-skills at f8a4801 (2026-02-22), a third party"},
-		Reviewed:  reviewed,
-		build:     tokenIn("Authorization", basicSecret),
+		Weak:      []string{nothingSigned, "Only bounces and complaints have an ID; other events are known by their whole body, which holds their time."},
+		Sources: []string{
+			"github.com/hookdeck/webhook-skills at f8a4801 (2026-02-22), a third party", "postmarkapp.com/email-webhooks (examples)",
+		},
+		Reviewed: reviewed,
+		build:    tokenIn("Authorization", basicSecret),
 	}
 }
 

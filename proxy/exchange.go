@@ -85,7 +85,7 @@ func (x *exchange) record(answer reply) {
 		Err:          answer.err,
 	}
 	if x.route != nil {
-		record.Scope = x.route.Scope
+		record.Scope, record.Route = x.route.Scope, x.route.Path
 	}
 	if x.delivery != nil {
 		record.BodyBytes = len(x.delivery.Body)

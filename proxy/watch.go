@@ -64,6 +64,7 @@ const (
 // Record is what became of one request on a guarded path. It carries nothing that is secret.
 type Record struct {
 	Scope        delivery.Scope // empty: no route
+	Route        string         // the configured path; empty: no route
 	CredentialID string
 	Retiring     bool
 	Reference    string // of the event; empty before it was known

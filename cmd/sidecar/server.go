@@ -94,6 +94,7 @@ func (s *server) buildLedger(ctx context.Context) error {
 
 func (s *server) buildTelemetry(ctx context.Context) error {
 	var err error
+	telemetry.TellFaults(s.log)
 	s.telemetry, err = telemetry.NewProviders(ctx, telemetry.Identity{
 		Version: thisBuild().Version, Namespace: s.settings.Namespace, Replica: s.replica,
 	})

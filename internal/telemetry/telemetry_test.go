@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -251,5 +252,16 @@ func BenchmarkWatch(b *testing.B) {
 		watch.TraceParent(ctx)
 		end()
 		watch.Done(ctx, record)
+	}
+}
+
+func TestExportFaultsAreToldOnce(t *testing.T) {
+	var log bytes.Buffer
+	telemetry.TellFaults(slog.New(slog.NewJSONHandler(&log, nil)))
+	for range 1000 {
+		otel.Handle(errors.New("the collector is away"))
+	}
+	if n := strings.Count(log.String(), "the collector is away"); n != 1 {
+		t.Errorf("told %d times", n)
 	}
 }

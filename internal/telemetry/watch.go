@@ -43,8 +43,20 @@ func (w *Watch) Begin(r *http.Request) context.Context {
 			options = append(options, trace.WithLinks(link))
 		}
 	}
-	ctx, _ = w.tracer.Start(ctx, "webhook delivery", options...)
+	ctx, span := w.tracer.Start(ctx, "webhook delivery", options...)
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("http.request.method", method(r.Method)))
+	}
 	return ctx
+}
+
+// method keeps a stranger from inventing values.
+func method(name string) string {
+	switch name {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return name
+	}
+	return "_OTHER"
 }
 
 // Stage starts a span for an arrow where the delivery's trace is recorded at all.
@@ -105,7 +117,7 @@ func describeSpan(span trace.Span, r proxy.Record) {
 	)
 	for key, value := range map[string]string{
 		"webhook.scope": string(r.Scope), "webhook.credential.id": r.CredentialID, "webhook.event.reference": r.Reference,
-		"webhook.event.type": r.EventType, "webhook.reason": r.Reason,
+		"webhook.event.type": r.EventType, "webhook.reason": r.Reason, "http.route": r.Route,
 	} {
 		if value != "" {
 			span.SetAttributes(attribute.String(key, value))

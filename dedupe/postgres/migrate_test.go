@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
 
@@ -60,9 +62,14 @@ func TestNewerSchema(t *testing.T) {
 	if err := open(t, dsn, nil).Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, conn, "INSERT INTO sidecar_test.migrations VALUES (2, 1)")
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := len(steps)
+	exec(t, conn, "INSERT INTO sidecar_test.migrations VALUES ($1, $2)", known+1, known)
 	insert(t, open(t, dsn, nil), claimed("evt_1")) // an additive step
-	exec(t, conn, "INSERT INTO sidecar_test.migrations VALUES (3, 3)")
+	exec(t, conn, "INSERT INTO sidecar_test.migrations VALUES ($1, $1)", known+2)
 	for _, off := range []bool{true, false} {
 		s := open(t, dsn, func(c *Config) { c.NoMigrate = off })
 		if err := s.Ping(t.Context()); !errors.Is(err, ErrSchema) {
@@ -130,5 +137,30 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), Config{URL: "postgres://h/d", Namespace: "n", Timeout: -1}); err == nil {
 		t.Error("a negative timeout is accepted")
+	}
+}
+
+// A ledger of the first release is brought up to date in place, and keeps what it has.
+func TestOldSchemaIsBroughtUpToDate(t *testing.T) {
+	dsn := freshDB(t)
+	s, conn := open(t, dsn, nil), connect(t, dsn)
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error { return s.migrate(t.Context(), tx, steps[:1]) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := open(t, dsn, func(c *Config) { c.NoMigrate = true })
+	if err := off.Ping(t.Context()); len(steps) > 1 && !errors.Is(err, ErrSchema) {
+		t.Fatalf("an old schema without migrations: %v", err)
+	}
+	insert(t, s, claimed("evt_1"))
+	if got := ask[int](t, conn, "SELECT max(version) FROM sidecar_test.migrations"); got != len(steps) {
+		t.Fatalf("the schema has version %d of %d", got, len(steps))
+	}
+	if err := off.Ping(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }

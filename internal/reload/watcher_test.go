@@ -108,12 +108,15 @@ func TestRefreshedStandsStillWhileTheFilesAreRefused(t *testing.T) {
 
 func awaitTrue(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.After(10 * time.Second)
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
 	for !condition() {
-		if time.Now().After(deadline) {
+		select {
+		case <-poll.C:
+		case <-deadline:
 			t.Fatalf("waited in vain for %s", what)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

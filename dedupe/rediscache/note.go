@@ -23,7 +23,11 @@ type note struct {
 
 // put writes a value some time soon, or not at all.
 func (s *shared) put(n note) {
-	if !s.breaker.closed.Load() || len(n.value) > s.maxValue || n.life < time.Millisecond {
+	if len(n.value) > s.maxValue || n.life < time.Millisecond {
+		return
+	}
+	if !s.breaker.closed.Load() {
+		s.counts.dropped.Add(1)
 		return
 	}
 	select {

@@ -44,7 +44,7 @@ type Stats struct {
 	Errors   uint64 // commands to Redis that failed, or were not answered in time
 	Foreign  uint64 // values from Redis that were not of their event
 	Stored   uint64 // values that Redis was asked to keep
-	Dropped  uint64 // reads and writes that were left out, because too many waited or Redis refused them
+	Dropped  uint64 // reads and writes that were left out, because too many waited or Redis is not well
 	Unmarked uint64 // reopened events whose key in Redis could not be marked: it is believed for up to an hour
 	Bytes    int    // of local memory
 	Entries  int    // of local memory

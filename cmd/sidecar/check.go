@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/postgres"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/rediscache"
 	"github.com/webhook-sidecar/webhook-sidecar/upstream"
 )
 
@@ -49,6 +51,12 @@ func checkRooms(ctx context.Context, settings config.Settings) error {
 			problems = append(problems, config.Problem{Key: "DATABASE_URL", Text: err.Error()})
 		} else {
 			opened.Close()
+		}
+	}
+	if settings.RedisURL != "" {
+		_, err := rediscache.New(rediscache.Config{Ledger: &dedupe.Keeper{}, Namespace: settings.Namespace, URL: settings.RedisURL})
+		if err != nil {
+			problems = append(problems, config.Problem{Key: "REDIS_URL", Text: err.Error()})
 		}
 	}
 	if _, err := adminToken(settings.AdminTokenFile); err != nil {

@@ -53,6 +53,15 @@ func TestRunRefusesWhatCheckRefuses(t *testing.T) {
 	}
 }
 
+func TestARedisURLThatIsNoneIsAMistake(t *testing.T) {
+	r := newRig(t)
+	r.env["REDIS_URL"] = "redis://user:hidden-password@cache:notaport"
+	status, out := r.command("", "check")
+	if status != 2 || !strings.Contains(out, "REDIS_URL") || strings.Contains(out, "hidden-password") {
+		t.Errorf("exit %d: %s", status, out)
+	}
+}
+
 func TestADatabaseURLThatIsNoneIsAMistake(t *testing.T) {
 	r := newRig(t)
 	r.env["DATABASE_URL"] = "postgres://user:hidden-password@db:notaport/x"

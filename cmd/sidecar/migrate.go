@@ -15,7 +15,7 @@ func (p *program) migrate(ctx context.Context, args []string) error {
 		return err
 	}
 	settings.Migrate = "auto"
-	opened, err := openStore(ctx, settings)
+	opened, err := openStore(ctx, settings, 0)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (p *program) newServer(ctx context.Context, settings config.Settings) (*ser
 
 func (s *server) buildLedger(ctx context.Context) error {
 	var err error
-	if s.store, err = openStore(ctx, s.settings); err != nil {
+	if s.store, err = openStore(ctx, s.settings, restartPatience); err != nil {
 		return err
 	}
 	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{Store: s.store, Replica: s.replica, Policy: s.active.policy})

@@ -15,8 +15,8 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
-// heldPatience is how long an embedded ledger may still be in the hands of the process before this one.
-const heldPatience = 3 * time.Second
+// restartPatience is how long an embedded ledger may still be in the hands of the process before this one.
+const restartPatience = 3 * time.Second
 
 // store is the ledger's rows, wherever they are. Closing it ends running calls.
 type store struct {
@@ -25,10 +25,11 @@ type store struct {
 	close func()
 }
 
-// openStore opens the ledger. A PostgreSQL out of reach is no error: it is connected to when it is needed.
-func openStore(ctx context.Context, settings config.Settings) (*store, error) {
+// openStore opens the ledger. A PostgreSQL out of reach is no error: it is connected to when it is needed. An embedded
+// ledger in somebody's hands is waited for as long as patience says.
+func openStore(ctx context.Context, settings config.Settings, patience time.Duration) (*store, error) {
 	if path := settings.Database.SQLite; path != "" {
-		return openEmbedded(ctx, path)
+		return openEmbedded(ctx, path, patience)
 	}
 	opened, err := postgres.Open(ctx, postgres.Config{
 		URL: settings.Database.PostgresURL, Namespace: settings.Namespace, NoMigrate: settings.Migrate == "off",
@@ -39,9 +40,8 @@ func openStore(ctx context.Context, settings config.Settings) (*store, error) {
 	return &store{opened, opened.Ping, opened.Close}, nil
 }
 
-// openEmbedded waits a little for whoever had the file open before, as in a restart.
-func openEmbedded(ctx context.Context, path string) (*store, error) {
-	for deadline := time.Now().Add(heldPatience); ; {
+func openEmbedded(ctx context.Context, path string, patience time.Duration) (*store, error) {
+	for deadline := time.Now().Add(patience); ; {
 		opened, err := sqlite.Open(ctx, path)
 		if err == nil {
 			ping := func(context.Context) error { return nil }
@@ -65,7 +65,7 @@ func (p *program) openKeeper(ctx context.Context, settings config.Settings) (*de
 			return nil, nil, fmt.Errorf("there is no ledger at %s", path)
 		}
 	}
-	opened, err := openStore(ctx, settings)
+	opened, err := openStore(ctx, settings, 0)
 	if errors.Is(err, sqlite.ErrHeld) {
 		return nil, nil, fmt.Errorf("%w: ask the running sidecar at http://%s/api/v1/, or stop it first", err, settings.AdminListen)
 	}

@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/verify"
 )
 
 // shortSecret is the length below which a secret can be guessed by whoever captured a delivery.
@@ -78,6 +81,7 @@ func (s *Set) warnSender(i *Integration) {
 	for _, remark := range slices.Concat(i.preset.Weak, i.preset.Advice) {
 		s.add(i, "provider", "%s: %s", i.Provider, remark)
 	}
+	s.warnUnsignedID(i)
 	if i.preset.InFlightStatus != 0 && i.InFlightStatus != i.preset.InFlightStatus {
 		s.add(i, "in_flight_status", "%d where %d suits %s: some senders give up, or drop the subscription, after statuses they do not expect",
 			i.InFlightStatus, i.preset.InFlightStatus, i.Provider)
@@ -89,6 +93,30 @@ func (s *Set) warnSender(i *Integration) {
 		s.add(i, "hmac", "no timestamp: a captured delivery stays valid as long as its key, and only the receipt stops it, for %s",
 			FormatDuration(i.Retention.Receipt()))
 	}
+}
+
+// warnUnsignedID states what remains where the signature does not cover the event ID.
+func (s *Set) warnUnsignedID(i *Integration) {
+	switch {
+	case i.signsID():
+	case i.UnsignedID == verify.Trust:
+		s.add(i, "unsigned_id", "trust, and the event ID is not signed: whoever captured a delivery can run it again under any ID")
+	case i.HMAC != nil:
+		s.add(i, "event", "the event ID is not signed: a captured delivery can be replayed once per event type")
+	}
+}
+
+// signsID tells whether the signature covers the event ID.
+func (i *Integration) signsID() bool {
+	if i.HMAC == nil {
+		return i.preset.IDSigned
+	}
+	header := i.Event.ID.Header
+	if header == "" {
+		return true // in the body, which every scheme signs
+	}
+	signed := strings.ToLower(i.HMAC.Signed)
+	return strings.Contains(signed, "{id}") || strings.Contains(signed, "{header:"+strings.ToLower(header)+"}")
 }
 
 func (s *Set) warnCredentials(i *Integration) {

@@ -41,6 +41,8 @@ func TestWarnings(t *testing.T) {
 		"old documentation": {integration("docs_reviewed: 2020-01-01"), guarded, nil, "last read on 2020-01-01"},
 		"in-flight status":  {integration("in_flight_status: 409"), guarded, nil, "in_flight_status: 409 where 503 suits stripe"},
 		"no timestamp":      {generic(), guarded, nil, "no timestamp: a captured delivery stays valid"},
+		"unsigned ID":       {strings.Replace(generic(), "{json: /id}", "{header: X-Id}", 1), guarded, nil, "event: the event ID is not signed"},
+		"trusted ID":        {strings.Replace(integration("unsigned_id: trust"), "provider: stripe", "provider: github", 1), guarded, nil, "unsigned_id: trust, and the event ID is not signed"},
 		"nothing live":      {strings.Replace(integration(), "id: k1", "id: k1, status: revoked", 1), guarded, nil, "no credential is or will be live"},
 		"expired":           {strings.Replace(integration(), "id: k1", "id: k1, not_after: 2020-01-01T00:00:00Z", 1), guarded, nil, "no credential is or will be live"},
 		"white space":       {integration(), guarded, files{"/run/good": testSecret + " \n"}, "begins or ends with white space"},

@@ -21,3 +21,11 @@ func (p Policy) onExpiry(attempt int) State {
 	}
 	return Retryable
 }
+
+// onWorkExpiry is the same for an attempt of a worker: the request is kept, and the next worker may try.
+func (p Policy) onWorkExpiry(attempt int) State {
+	if state := p.onExpiry(attempt); state != Retryable {
+		return state
+	}
+	return Queued
+}

@@ -14,7 +14,11 @@ func (k *Keeper) orphanedClaim(row NewRow, found Found) {
 
 // orphanedMove does the same for an event that was claimed again.
 func (k *Keeper) orphanedMove(move Move, made bool) {
-	if made && move.To == Claimed {
+	switch {
+	case !made || move.To != Claimed:
+	case move.FromState == Queued:
+		k.requeue(move.Key, move.Token, move.Attempt)
+	default:
 		k.giveBack(move.Key, move.Token, move.Attempt)
 	}
 }
@@ -25,5 +29,13 @@ func (k *Keeper) giveBack(key Key, token Token, attempt int) {
 		Key: key, FromState: Claimed, FromToken: token, To: Retryable, Token: token, Attempt: attempt - 1,
 		Reason: Abandoned, Expires: k.retention(key.Scope).Receipt,
 		Evidence: &Evidence{From: Claimed, To: Retryable, Attempt: attempt, Reason: Abandoned, Actor: k.replica},
+	})
+}
+
+// requeue does for a worker's claim what giveBack does for a delivery's: the job is due at once.
+func (k *Keeper) requeue(key Key, token Token, attempt int) {
+	go k.moves.join(Move{
+		Key: key, FromState: Claimed, FromToken: token, To: Queued, Token: token, Attempt: attempt - 1, Reason: Abandoned,
+		Evidence: &Evidence{From: Claimed, To: Queued, Attempt: attempt, Reason: Abandoned, Actor: k.replica},
 	})
 }

@@ -7,10 +7,17 @@ type Policy struct {
 	Lease     time.Duration // of one attempt; longer than the attempt's timeout
 	Record    Record
 	InDoubt   InDoubt
-	Limit     Limit     // of attempts by deliveries (forward_limit) or by the worker (retry)
+	Limit     Limit     // of attempts by deliveries
+	Retry     Limit     // of attempts by a worker
 	OnFailure OnFailure // accept mode: Queue
 	Backoff   Backoff   // Queue: between the attempts
 	Retention Retention
+}
+
+// Worked is the policy for a worker's attempts: what fails is queued again, within the worker's own limits.
+func (p Policy) Worked() Policy {
+	p.Limit, p.OnFailure = p.Retry, Queue
+	return p
 }
 
 // Backoff spaces the attempts of queued events: exponential, with full jitter.

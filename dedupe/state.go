@@ -27,12 +27,13 @@ const (
 	Quarantined  Reason = "quarantined"   // the outcome is unknown and in_doubt is quarantine
 	MaxAttempts  Reason = "max_attempts"
 	MaxAge       Reason = "max_age"
-	Rejected     Reason = "rejected"  // accept mode: the application refused the event for good
-	Reopened     Reason = "reopened"  // by a person
-	Replayed     Reason = "replayed"  // by a person
-	ClosedByHand Reason = "closed"    // by a person
-	Accepted     Reason = "accepted"  // accept mode: stored, acknowledged
-	Abandoned    Reason = "abandoned" // claimed too late for its delivery to run: the attempt does not count
+	Rejected     Reason = "rejected"     // accept mode: the application refused the event for good
+	Reopened     Reason = "reopened"     // by a person
+	Replayed     Reason = "replayed"     // by a person
+	ClosedByHand Reason = "closed"       // by a person
+	Accepted     Reason = "accepted"     // accept mode: stored, acknowledged
+	Abandoned    Reason = "abandoned"    // claimed too late for its delivery, or by a worker that stopped: the attempt does not count
+	RequestLost  Reason = "request_lost" // a worker found no kept request
 )
 
 // String is the state as it stands in listings, logs and metrics.

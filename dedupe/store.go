@@ -140,12 +140,39 @@ type Backend interface {
 	Archive
 	Attic
 	Jobs
+	Pauses
 }
 
 // Jobs are the kept requests of a store.
 type Jobs interface {
 	// Job returns the request kept for an event; ErrNotFound.
 	Job(ctx context.Context, key Key) (*Job, error)
-	// Due returns up to limit queued rows of these scopes whose time has come, oldest first. Claiming one is a Move.
-	Due(ctx context.Context, scopes []delivery.Scope, limit int) ([]Row, error)
+	// Requests returns the requests kept for events, in the order of keys; nil where there is none.
+	Requests(ctx context.Context, keys []Key) ([]*Job, error)
+	// Due returns up to limit queued rows of each of these scopes whose time has come, oldest first, and which scopes are
+	// paused. It is one look at the store, cheap enough to ask every second. Claiming a row is a Move.
+	Due(ctx context.Context, scopes []delivery.Scope, limit int) (Due, error)
+}
+
+// Due is what a worker may do now.
+type Due struct {
+	Rows []Row
+	Now  time.Time        // by the store's clock; zero where there are no rows
+	Held []delivery.Scope // every scope that a person has paused, in any order
+}
+
+// Pauses are the scopes that persons hold.
+type Pauses interface {
+	// SetPaused pauses a scope or lets it go on. Where it is so already it returns false and writes nothing.
+	SetPaused(ctx context.Context, scope delivery.Scope, paused bool, by Act) (bool, error)
+	// PauseActs returns everything that SetPaused ever wrote, oldest first.
+	PauseActs(ctx context.Context) ([]PauseAct, error)
+}
+
+// PauseAct is a person's word on whether a scope is held.
+type PauseAct struct {
+	At     time.Time
+	Scope  delivery.Scope
+	Paused bool
+	Act
 }

@@ -50,8 +50,14 @@ func (k *Keeper) expiry(row *Row) Move {
 		Key: row.Key, FromState: Claimed, FromToken: row.Token, To: row.OnExpiry, Token: newToken(),
 		Attempt: row.Attempt, Reason: LeaseExpired,
 	}
+	if move.To == Queued {
+		k.expireWork(row, &move)
+	}
 	if move.To == Dead {
-		move.Reason, move.JobFor = k.causeOfDeath(row), k.retention(row.Scope).DeadLetter
+		move.JobFor = k.retention(row.Scope).DeadLetter
+		if move.Reason == LeaseExpired {
+			move.Reason = k.causeOfDeath(row)
+		}
 	}
 	if move.To == Retryable {
 		move.Expires = k.retention(row.Scope).Receipt
@@ -62,9 +68,26 @@ func (k *Keeper) expiry(row *Row) Move {
 	return move
 }
 
+// expireWork lets a worker's job wait as after any other failure, or ends it where its age is over: a job that kills its
+// workers never gets to settle.
+func (k *Keeper) expireWork(row *Row, move *Move) {
+	policy, known := k.policy(row.Scope)
+	if !known {
+		return
+	}
+	if policy.Retry.usedUp(0, row.LeaseUntil.Sub(row.Created)) == MaxAge {
+		move.To, move.Reason = Dead, MaxAge
+		return
+	}
+	move.After = policy.Backoff.after(row.Attempt)
+}
+
 // causeOfDeath tells which rule made the claim say that its expiry is the end: quarantine, or else the last attempt.
 func (k *Keeper) causeOfDeath(row *Row) Reason {
 	policy, known := k.policy(row.Scope)
+	if row.HasJob {
+		policy = policy.Worked()
+	}
 	if known && policy.InDoubt != Quarantine && policy.Limit.usedUp(row.Attempt, 0) == MaxAttempts {
 		return MaxAttempts
 	}

@@ -3,6 +3,7 @@ package dedupetest
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -89,9 +90,11 @@ func storeDue(s *shelf) {
 	wait.After = time.Hour
 	s.move(wait)
 	s.insert(newRow("claimed"))
-	other := queuedRow("other")
-	other.Scope = "acme/elsewhere"
-	s.insert(other)
+	for _, id := range []string{"other_1", "other_2"} {
+		other := queuedRow(id)
+		other.Scope = "acme/elsewhere"
+		s.insert(other)
+	}
 	for _, each := range []struct {
 		scopes []delivery.Scope
 		limit  int
@@ -99,13 +102,85 @@ func storeDue(s *shelf) {
 	}{
 		{[]delivery.Scope{shelfScope}, 10, []delivery.EventID{"a", "b", "c"}},
 		{[]delivery.Scope{shelfScope}, 2, []delivery.EventID{"a", "b"}},
-		{[]delivery.Scope{"acme/elsewhere", "acme/nobody"}, 10, []delivery.EventID{"other"}},
-		{[]delivery.Scope{"acme/elsewhere", shelfScope}, 10, []delivery.EventID{"a", "b", "c", "other"}},
+		{[]delivery.Scope{"acme/elsewhere", "acme/nobody"}, 10, []delivery.EventID{"other_1", "other_2"}},
+		{[]delivery.Scope{"acme/elsewhere", shelfScope}, 10, []delivery.EventID{"a", "b", "c", "other_1", "other_2"}},
+		{[]delivery.Scope{"acme/elsewhere", shelfScope}, 1, []delivery.EventID{"a", "other_1"}}, // of each scope
+		{[]delivery.Scope{"acme/nobody"}, 10, nil},
 		{nil, 10, nil},
 	} {
-		rows, err := s.store.Due(s.ctx, each.scopes, each.limit)
-		if err != nil || !sameIDs(rows, each.want) {
-			s.Errorf("due in %v: %+v, %v", each.scopes, rows, err)
+		due, err := s.store.Due(s.ctx, each.scopes, each.limit)
+		if err != nil || !sameIDs(due.Rows, each.want) || len(due.Held) != 0 {
+			s.Errorf("due in %v: %+v, %v", each.scopes, due, err)
+		}
+		for _, row := range due.Rows {
+			if !row.HasJob || row.NextAttempt.After(due.Now) {
+				s.Errorf("due in %v at %v: %+v", each.scopes, due.Now, row)
+			}
+		}
+	}
+}
+
+func storeRequests(s *shelf) {
+	for _, id := range []string{"a", "b"} {
+		row := queuedRow(id)
+		row.Job = job(id + foreign)
+		s.insert(row)
+	}
+	s.insert(newRow("none"))
+	keys := []dedupe.Key{newRow("b").Key, newRow("none").Key, newRow("nobody").Key, newRow("a").Key}
+	got, err := s.also.Requests(s.ctx, keys)
+	want := []*dedupe.Job{job("b" + foreign), nil, nil, job("a" + foreign)}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		s.Errorf("requests are %+v, %v", got, err)
+	}
+	if got, err := s.also.Requests(s.ctx, nil); err != nil || len(got) != 0 {
+		s.Errorf("no requests are %+v, %v", got, err)
+	}
+}
+
+// storePauses: the last act of a scope says whether it is held, every act is kept, and one that changes nothing is none.
+func storePauses(s *shelf) {
+	const other = delivery.Scope("acme/elsewhere")
+	pause := func(scope delivery.Scope, paused, changes bool) {
+		s.Helper()
+		made, err := s.store.SetPaused(s.ctx, scope, paused, dedupe.Act{Actor: "ada " + foreign, Reason: "why " + foreign})
+		if err != nil || made != changes {
+			s.Errorf("%s paused %t: %t, %v", scope, paused, made, err)
+		}
+	}
+	s.held()
+	pause(shelfScope, false, false)
+	pause(shelfScope, true, true)
+	pause(shelfScope, true, false)
+	s.held(shelfScope)
+	pause(other, true, true)
+	s.held(other, shelfScope)
+	pause(shelfScope, false, true)
+	s.held(other)
+	acts, err := s.also.PauseActs(s.ctx)
+	if err != nil || len(acts) != 3 {
+		s.Fatalf("acts are %+v, %v", acts, err)
+	}
+	for i, want := range []dedupe.PauseAct{
+		{Scope: shelfScope, Paused: true}, {Scope: other, Paused: true}, {Scope: shelfScope, Paused: false},
+	} {
+		want.Act = dedupe.Act{Actor: "ada " + foreign, Reason: "why " + foreign}
+		if acts[i].At.IsZero() || i > 0 && acts[i].At.Before(acts[i-1].At) {
+			s.Errorf("act %d is of %v", i, acts[i].At)
+		}
+		if acts[i].At = (time.Time{}); acts[i] != want {
+			s.Errorf("act %d is %+v", i, acts[i])
+		}
+	}
+}
+
+// held expects these scopes in every answer, whichever scopes were asked for.
+func (s *shelf) held(want ...delivery.Scope) {
+	s.Helper()
+	for _, asked := range [][]delivery.Scope{nil, {shelfScope}, {"acme/nobody"}} {
+		due, err := s.also.Due(s.ctx, asked, 10)
+		if slices.Sort(due.Held); err != nil || !slices.Equal(due.Held, want) {
+			s.Errorf("held are %v, %v; want %v", due.Held, err, want)
 		}
 	}
 }

@@ -32,6 +32,7 @@ const (
 type replica struct {
 	dedupe.Ledger
 	dedupe.Desk
+	worker *dedupe.Keeper
 }
 
 // bench is a test with one ledger and two replicas of the process that uses it.
@@ -65,7 +66,7 @@ func (b *bench) replica(name string, store dedupe.Backend, worker bool) replica 
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := replica{Ledger: keeper, Desk: keeper}
+	r := replica{Ledger: keeper, Desk: keeper, worker: keeper}
 	if b.h.Wrap != nil {
 		r.Ledger = b.h.Wrap(keeper)
 	}

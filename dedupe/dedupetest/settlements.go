@@ -176,7 +176,7 @@ func testReplayQueued(b *bench) {
 		b.state(*r, want, dedupe.Replayed)
 	}
 	due, err := b.h.Store.Due(b.ctx, []delivery.Scope{with.Scope}, 10)
-	if err != nil || len(due) != 1 || due[0].EventID != with.EventID {
+	if err != nil || len(due.Rows) != 1 || due.Rows[0].EventID != with.EventID {
 		b.Errorf("due are %+v, %v", due, err)
 	}
 	got, err := b.h.Store.Job(b.ctx, keyOf(with))

@@ -29,6 +29,8 @@ func RunStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"time is the store's", storeTime},
 		{"expired claims are listed, the oldest first", storeExpired},
 		{"due jobs are listed, the oldest first", storeDue},
+		{"requests are read in batches", storeRequests},
+		{"pauses and their ends are kept", storePauses},
 		{"forgetting spares what is not over", storeForget},
 		{"a context that ended stops a call, not the store", storeContext},
 		{"big batches", storeBigBatch},

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,56 +11,111 @@ import (
 )
 
 const (
-	jobSQL = `SELECT j.request FROM {schema}.jobs j WHERE j.scope_id = $1 AND j.event_id = $2`
-
-	// One look-up in order for each scope: a scope that is not asked for may have any number of due rows.
-	dueSQL = `SELECT ` + rowColumns + `
-FROM unnest($1::integer[]) AS i(scope_id)
+	jobSQL = `SELECT i.n, j.request
+FROM unnest($1::integer[], $2::bytea[]) WITH ORDINALITY AS i(scope_id, event_id, n)
 CROSS JOIN LATERAL (
-    SELECT * FROM {schema}.receipts q
-    WHERE q.state = 3 AND q.scope_id = i.scope_id AND q.due <= now()
-    ORDER BY q.due LIMIT $2
-) r
-ORDER BY r.due LIMIT $2`
+    SELECT * FROM {schema}.jobs j WHERE j.scope_id = i.scope_id AND j.event_id = i.event_id LIMIT 1
+) j`
+
+	// One look-up in order for each scope: a scope that is not asked for, or is asked for too, may have any number of due
+	// rows. There is always a row to tell which scopes are held. Names are looked up here, because a scope that the ledger
+	// does not know yet would be asked for each time.
+	dueSQL = `SELECT now(), ARRAY(
+    SELECT l.scope FROM (
+        SELECT DISTINCT ON (p.scope) p.scope, p.paused FROM {schema}.pauses p ORDER BY p.scope, p.id DESC
+    ) l WHERE l.paused
+), ` + rowColumns + `
+FROM (SELECT 1) one LEFT JOIN (
+    SELECT q.* FROM unnest($1::bytea[]) AS i(scope)
+    CROSS JOIN LATERAL (
+        SELECT n.id FROM {schema}.names n WHERE n.kind = 1 AND n.a = i.scope AND n.b = ''::bytea LIMIT 1
+    ) n
+    CROSS JOIN LATERAL (
+        SELECT * FROM {schema}.receipts q
+        WHERE q.state = 3 AND q.scope_id = n.id AND q.due <= now()
+        ORDER BY q.due LIMIT $2
+    ) q
+) r ON true
+ORDER BY r.due`
 )
 
 // Job implements dedupe.Jobs.
 func (s *Store) Job(ctx context.Context, key dedupe.Key) (*dedupe.Job, error) {
-	scopes, events, err := s.keys(ctx, []dedupe.Key{key})
+	jobs, err := s.Requests(ctx, []dedupe.Key{key})
+	if err == nil && jobs[0] == nil {
+		err = dedupe.ErrNotFound
+	}
 	if err != nil {
 		return nil, err
 	}
-	var packed []byte
+	return jobs[0], nil
+}
+
+// Requests implements dedupe.Jobs.
+func (s *Store) Requests(ctx context.Context, keys []dedupe.Key) ([]*dedupe.Job, error) {
+	jobs := make([]*dedupe.Job, len(keys))
+	if len(keys) == 0 {
+		return jobs, nil
+	}
+	scopes, events, err := s.keys(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
 	err = s.run(ctx, call{
-		guard: lookupGuard, sql: s.sql.job, args: []any{scopes[0], events[0]},
-		begin: func() { packed = nil },
-		scan:  func(rows pgx.Rows) error { return rows.Scan(&packed) },
+		guard: lookupGuard, sql: s.sql.job, args: []any{scopes, events},
+		begin: func() { clear(jobs) },
+		scan: func(rows pgx.Rows) error {
+			var n int64
+			var packed []byte
+			err := rows.Scan(&n, &packed)
+			if err == nil {
+				jobs[n-1], err = unpackJob(packed)
+			}
+			return err
+		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	if packed == nil {
-		return nil, dedupe.ErrNotFound
-	}
-	return unpackJob(packed)
+	return jobs, err
 }
 
 // Due implements dedupe.Jobs.
-func (s *Store) Due(ctx context.Context, scopes []delivery.Scope, limit int) ([]dedupe.Row, error) {
-	if len(scopes) == 0 {
-		return nil, nil
-	}
-	wanted := make([]name, len(scopes))
+func (s *Store) Due(ctx context.Context, scopes []delivery.Scope, limit int) (dedupe.Due, error) {
+	asked := make([][]byte, len(scopes))
 	for i, scope := range scopes {
-		wanted[i] = scopeOf(scope)
+		asked[i] = bytesOf(string(scope))
 	}
-	ids, err := s.names.find(ctx, wanted...)
+	var look dueLook
+	err := s.run(ctx, call{
+		guard: lookupGuard, sql: s.sql.due, args: []any{asked, int64(limit)},
+		begin: func() { look = dueLook{} },
+		scan:  look.scan,
+	})
 	if err != nil {
-		return nil, err
+		return dedupe.Due{}, err
 	}
-	list := make([]int32, len(scopes))
-	for i := range scopes {
-		list[i] = ids[wanted[i]]
+	rows, err := s.rows(ctx, look.rows)
+	return dedupe.Due{Rows: rows, Now: look.now, Held: look.scopes()}, err
+}
+
+// dueLook is the answer to a look for what is due.
+type dueLook struct {
+	now  time.Time
+	held [][]byte
+	rows []stored
+}
+
+func (l *dueLook) scan(rows pgx.Rows) error {
+	var row stored
+	err := row.scan(rows, &l.now, &l.held)
+	if err == nil && row.state != nil {
+		l.rows = append(l.rows, row)
 	}
-	return s.query(ctx, lookupGuard, s.sql.due, list, int64(limit))
+	return err
+}
+
+func (l *dueLook) scopes() []delivery.Scope {
+	var scopes []delivery.Scope
+	for _, scope := range l.held {
+		scopes = append(scopes, delivery.Scope(scope))
+	}
+	return scopes
 }

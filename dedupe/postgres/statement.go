@@ -24,6 +24,7 @@ type statements struct {
 	expired                                    string
 	over, forget, overJob, forgetJob           string
 	job                                        string
+	setPaused, pauseActs                       string
 	due                                        string
 }
 
@@ -38,6 +39,7 @@ func statementsOf(namespace string) statements {
 		evidence: in(evidenceSQL), find: in(findSQL), list: in(listSQL),
 		listWaiting: in(listWaitingSQL), listClaimed: in(listClaimedSQL), listQueued: in(listQueuedSQL), attention: in(attentionSQL),
 		expired: in(expiredSQL), over: in(overSQL), forget: in(forgetSQL),
-		overJob: in(overJobSQL), forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL),
+		overJob: in(overJobSQL), forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL), setPaused: in(setPausedSQL),
+		pauseActs: in(pauseActsSQL),
 	}
 }

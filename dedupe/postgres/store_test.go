@@ -80,7 +80,8 @@ func TestRequestLivesAsLongAsItsEventIsOpen(t *testing.T) {
 		t.Fatalf("got %+v, %v", job, err)
 	}
 	due, err := s.Due(t.Context(), []delivery.Scope{"other/scope", testScope}, 5)
-	if err != nil || len(due) != 1 || !due[0].HasJob || due[0].Reason != dedupe.Accepted || due[0].Attempt != 0 {
+	if err != nil || len(due.Rows) != 1 || !due.Rows[0].HasJob ||
+		due.Rows[0].Reason != dedupe.Accepted || due.Rows[0].Attempt != 0 {
 		t.Fatalf("due: %+v, %v", due, err)
 	}
 	claim := dedupe.Move{

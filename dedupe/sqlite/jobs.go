@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
@@ -36,21 +36,36 @@ func (s *Store) Job(ctx context.Context, key dedupe.Key) (*dedupe.Job, error) {
 	return &dedupe.Job{Method: string(method), Target: string(target), Host: string(host), Header: fields, Body: body}, nil
 }
 
+// Requests implements dedupe.Jobs.
+func (s *Store) Requests(ctx context.Context, keys []dedupe.Key) ([]*dedupe.Job, error) {
+	jobs := make([]*dedupe.Job, len(keys))
+	for i, key := range keys {
+		job, err := s.Job(ctx, key)
+		if err != nil && !errors.Is(err, dedupe.ErrNotFound) {
+			return nil, err
+		}
+		jobs[i] = job
+	}
+	return jobs, nil
+}
+
 // Due implements dedupe.Jobs.
-func (s *Store) Due(ctx context.Context, scopes []delivery.Scope, limit int) ([]dedupe.Row, error) {
-	if len(scopes) == 0 || limit <= 0 {
-		return nil, nil
-	}
-	// The plus keeps the planner on the index by time: by scope it would read and sort everything that waits.
-	query := `SELECT ` + columns + ` FROM receipts WHERE state = 3 AND next_attempt <= ? AND +scope IN (?` +
-		strings.Repeat(", ?", len(scopes)-1) + `) ORDER BY next_attempt LIMIT ?`
-	arguments := []any{s.now().UnixMicro()}
+func (s *Store) Due(ctx context.Context, scopes []delivery.Scope, limit int) (dedupe.Due, error) {
+	const query = `SELECT ` + columns + ` FROM receipts WHERE state = 3 AND scope = ? AND next_attempt <= ?
+		ORDER BY next_attempt LIMIT ?`
+	held, err := s.held(ctx)
+	due := dedupe.Due{Now: s.now(), Held: held}
 	for _, scope := range scopes {
-		arguments = append(arguments, scope)
+		if err != nil {
+			return dedupe.Due{}, err
+		}
+		var rows *sql.Rows
+		if rows, err = s.db.QueryContext(ctx, query, scope, due.Now.UnixMicro(), limit); err == nil {
+			var found []dedupe.Row
+			found, err = scanRows(rows)
+			due.Rows = append(due.Rows, found...)
+		}
 	}
-	rows, err := s.db.QueryContext(ctx, query, append(arguments, limit)...)
-	if err != nil {
-		return nil, err
-	}
-	return scanRows(rows)
+	slices.SortStableFunc(due.Rows, func(a, b dedupe.Row) int { return a.NextAttempt.Compare(b.NextAttempt) })
+	return due, err
 }

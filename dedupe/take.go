@@ -1,0 +1,194 @@
+package dedupe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
+
+// Quota says how many jobs of a scope a worker would take now.
+type Quota struct {
+	Scope  delivery.Scope
+	Most   int
+	Policy Policy
+}
+
+// Work is a job that is claimed: the caller must Settle it before the lease ends, with its Policy.
+type Work struct {
+	Claim        Claim
+	Job          *Job
+	EventType    string
+	CredentialID string
+	Policy       Policy
+	Waited       time.Duration // since its time had come
+	Taken        time.Time     // by this process's clock, no later than the lease began
+}
+
+// Taken is what one Take brought.
+type Taken struct {
+	Works []Work
+	Held  []delivery.Scope // every paused scope
+	More  bool             // jobs may be due beyond the quotas
+}
+
+// Take claims up to most jobs that are due, in turns over the scopes, so that a scope with many does not hold up the
+// others. A paused scope's jobs are left alone. What it returns besides an error is claimed all the same.
+func (k *Keeper) Take(ctx context.Context, quotas []Quota, most int) (Taken, error) {
+	asked := time.Now()
+	due, err := k.due(ctx, quotas, most)
+	if err != nil {
+		return Taken{}, fmt.Errorf("take: %w", err)
+	}
+	taken := Taken{Held: due.Held}
+	due.dropHeld()
+	chosen := inTurns(due, quotas, most)
+	taken.More = len(chosen) < len(due.Rows)
+	claims := k.claimDue(ctx, chosen, due.Now)
+	taken.More = taken.More || len(claims) < len(chosen) // another worker was faster: look again
+	taken.Works, err = k.load(ctx, claims)
+	for i := range taken.Works {
+		taken.Works[i].Taken = asked
+	}
+	return taken, err
+}
+
+// due asks for one row more than wanted, to learn whether there is more.
+func (k *Keeper) due(ctx context.Context, quotas []Quota, most int) (Due, error) {
+	scopes := make([]delivery.Scope, 0, len(quotas))
+	limit := 0
+	for _, quota := range quotas {
+		if quota.Most > 0 && most > 0 {
+			scopes, limit = append(scopes, quota.Scope), max(limit, quota.Most)
+		}
+	}
+	return k.store.Due(ctx, scopes, min(limit, most)+1)
+}
+
+// dropHeld leaves out the rows of paused scopes.
+func (d *Due) dropHeld() {
+	d.Rows = slices.DeleteFunc(d.Rows, func(row Row) bool { return slices.Contains(d.Held, row.Scope) })
+}
+
+// candidate is a row that is to be claimed, and for which policy.
+type candidate struct {
+	row    Row
+	policy Policy
+}
+
+// inTurns chooses up to most rows: one of each scope, then the next of each, until quotas or rows are used up.
+func inTurns(due Due, quotas []Quota, most int) []candidate {
+	waiting := make(map[delivery.Scope][]Row, len(quotas))
+	for _, row := range due.Rows {
+		waiting[row.Scope] = append(waiting[row.Scope], row)
+	}
+	var chosen []candidate
+	for turn, went := 0, true; went && len(chosen) < most; turn++ {
+		went = false
+		for _, quota := range quotas {
+			rows := waiting[quota.Scope]
+			if turn >= min(quota.Most, len(rows)) || len(chosen) == most {
+				continue
+			}
+			chosen, went = append(chosen, candidate{row: rows[turn], policy: quota.Policy.Worked()}), true
+		}
+	}
+	return chosen
+}
+
+// claimDue makes the moves and returns the works whose claim was made, without their jobs. Where that stays unknown, the
+// lease will end by itself.
+func (k *Keeper) claimDue(ctx context.Context, chosen []candidate, now time.Time) []Work {
+	moves := make([]Move, len(chosen))
+	calls := make([]*call[Move, bool], len(chosen))
+	for i := range chosen {
+		moves[i] = chosen[i].move()
+		calls[i] = k.moves.join(moves[i])
+	}
+	works := make([]Work, 0, len(chosen))
+	for i, c := range calls {
+		made, err := c.wait(ctx)
+		if err != nil {
+			made = k.tookAfterAll(ctx, moves[i], err)
+		}
+		if made {
+			works = append(works, chosen[i].work(moves[i], now))
+		}
+	}
+	return works
+}
+
+// tookAfterAll finds out whether a claim was made whose answer was lost, by its token.
+func (k *Keeper) tookAfterAll(ctx context.Context, move Move, err error) bool {
+	for try := 0; try < maxTries && again(ctx, err, try); try++ {
+		var row Row
+		row, err = k.read(ctx, move.Key)
+		if err == nil || errors.Is(err, ErrNotFound) {
+			return err == nil && row.State == Claimed && row.Token == move.Token
+		}
+	}
+	return false
+}
+
+func (c *candidate) move() Move {
+	attempt := c.row.Attempt + 1
+	return Move{
+		Key: c.row.Key, FromState: Queued, FromToken: c.row.Token, To: Claimed, Token: newToken(), Attempt: attempt,
+		Lease: c.policy.Lease, OnExpiry: c.policy.onWorkExpiry(attempt),
+	}
+}
+
+func (c *candidate) work(move Move, now time.Time) Work {
+	return Work{
+		Claim: Claim{
+			Scope: move.Scope, EventID: move.EventID, Token: move.Token, Attempt: move.Attempt,
+			Age: max(0, now.Sub(c.row.Created)), Trace: c.row.Trace,
+		},
+		EventType: c.row.EventType, CredentialID: c.row.CredentialID, Policy: c.policy,
+		Waited: max(0, now.Sub(c.row.NextAttempt)),
+	}
+}
+
+// load brings the jobs of claimed works. An event that has lost its request, which nothing here does, becomes dead.
+func (k *Keeper) load(ctx context.Context, works []Work) ([]Work, error) {
+	keys := make([]Key, len(works))
+	for i := range works {
+		keys[i] = Key{Scope: works[i].Claim.Scope, EventID: works[i].Claim.EventID}
+	}
+	jobs, err := k.requests(ctx, keys)
+	if err != nil {
+		k.giveAllBack(works)
+		return nil, fmt.Errorf("take: %w", err)
+	}
+	loaded := works[:0]
+	for i := range works {
+		if works[i].Job = jobs[i]; jobs[i] != nil {
+			loaded = append(loaded, works[i])
+			continue
+		}
+		err = errors.Join(err, k.Settle(ctx, works[i].Claim, Settlement{To: Dead, Reason: RequestLost}))
+	}
+	return loaded, err
+}
+
+func (k *Keeper) requests(ctx context.Context, keys []Key) ([]*Job, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	for try := 0; ; try++ {
+		jobs, err := k.store.Requests(ctx, keys)
+		if err == nil || try+1 >= maxTries || !again(ctx, err, try) {
+			return jobs, err
+		}
+	}
+}
+
+func (k *Keeper) giveAllBack(works []Work) {
+	for i := range works {
+		c := works[i].Claim
+		k.requeue(Key{Scope: c.Scope, EventID: c.EventID}, c.Token, c.Attempt)
+	}
+}

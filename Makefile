@@ -24,6 +24,13 @@ help: ## list the targets
 .PHONY: test
 test: services ## install what is missing, then run every test under the race detector
 	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
+ifeq ($(PACKAGES),./...)
+	@$(MAKE) test-charts
+endif
+
+.PHONY: test-charts
+test-charts: ## render the charts with Helm as a library and decode them strictly (the first run builds Helm, about a minute)
+	go -C test/charts test ./...
 
 .PHONY: services
 services: ## install PostgreSQL, Redis, PgBouncer and a C compiler where they are missing (the tests start their own)
@@ -85,6 +92,7 @@ bench-profile: services ## profile the sidecar under load: .cache/profile, and a
 tidy-check: ## fail when go.mod or go.sum would change under go mod tidy
 	go mod tidy -diff
 	go -C tools mod tidy -diff
+	go -C test/charts mod tidy -diff
 
 .PHONY: docs
 docs: ## regenerate the generated pages; fails when one changed or a link leads nowhere

@@ -42,7 +42,7 @@ func (x *exchange) admit() *reply {
 		return refusal(bodyTooLarge())
 	case !x.route.Verifier.Live(now):
 		return refusal(noLiveCredential())
-	case !x.route.Verifier.Presented(x.r.Header):
+	case !x.route.Verifier.Presented(x.r.Method, x.r.RequestURI, x.r.Header):
 		return refusal(signatureRejected("signature_missing"))
 	}
 	return nil

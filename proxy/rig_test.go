@@ -144,8 +144,8 @@ func newScriptedVerifier() *scriptedVerifier {
 	}}
 }
 
-func (v *scriptedVerifier) Live(time.Time) bool        { return v.live }
-func (v *scriptedVerifier) Presented(http.Header) bool { return v.presented }
+func (v *scriptedVerifier) Live(time.Time) bool                        { return v.live }
+func (v *scriptedVerifier) Presented(string, string, http.Header) bool { return v.presented }
 func (v *scriptedVerifier) Authenticate(*delivery.Delivery, time.Time) (verify.Proof, error) {
 	return v.proof, v.err
 }

@@ -42,7 +42,7 @@ func (r *Route) acknowledges() bool { return r.Accept || r.Policy.OnFailure == d
 // Verifier authenticates deliveries. Safe for concurrent use; see verify.Verifier.
 type Verifier interface {
 	Live(now time.Time) bool
-	Presented(h http.Header) bool
+	Presented(method, target string, h http.Header) bool
 	Authenticate(d *delivery.Delivery, now time.Time) (verify.Proof, error)
 }
 

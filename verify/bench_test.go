@@ -83,7 +83,7 @@ func TestPresentedLooksAtHeadersOnly(t *testing.T) {
 		{http.Header{"X-Signature": {""}, "X-Timestamp": {"1"}}, false},
 		{http.Header{"X-Signature": {"x"}, "X-Timestamp": {"1"}}, true},
 	} {
-		if v.Presented(c.header) != c.want {
+		if v.Presented("POST", "/in", c.header) != c.want {
 			t.Errorf("%v: presented is not %v", c.header, c.want)
 		}
 	}

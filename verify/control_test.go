@@ -73,7 +73,7 @@ func TestHandshakesAreAnswered(t *testing.T) {
 		t.Run(h.Provider+"/"+h.Name, func(t *testing.T) {
 			v := mustNew(t, h.config())
 			d, now := h.delivery(t)
-			if !v.Presented(d.Header) || !v.PresentedIn(d.Method, d.Target, d.Header) {
+			if !v.Presented(d.Method, d.Target, d.Header) {
 				t.Error("would be refused before the body is read")
 			}
 			proof, err := v.Authenticate(d, now)
@@ -127,7 +127,7 @@ func TestHandshakesArePassedOrRefused(t *testing.T) {
 		if _, event := reasonOf(t, err); err != nil && event != h.Signed || proof.Control != nil {
 			t.Errorf("%s %s, off: proof %+v, error %v", h.Provider, h.Name, proof, err)
 		}
-		if !h.Signed && (err == nil || v.PresentedIn(d.Method, d.Target, d.Header) && !v.bodySigned) {
+		if !h.Signed && (err == nil || v.Presented(d.Method, d.Target, d.Header) && !v.bodySigned) {
 			t.Errorf("%s %s, off: it gets in", h.Provider, h.Name)
 		}
 	}

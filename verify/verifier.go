@@ -56,15 +56,9 @@ func (v *Verifier) Live(now time.Time) bool {
 	return false
 }
 
-// Presented tells whether the headers hold what the sender's signature needs, so that reading the body may be worth it;
-// true where the signature is in the body. It also lets through what may be a control message without a signature, which
-// has no body; PresentedIn is exact about those.
-func (v *Verifier) Presented(h http.Header) bool {
-	return v.scheme.presented(h) || v.awaitsControl(h)
-}
-
-// PresentedIn is Presented for a request of which method and target are known too.
-func (v *Verifier) PresentedIn(method, target string, h http.Header) bool {
+// Presented tells by the header section alone whether a request can be a delivery: whether the signature that it needs
+// is there, or it may be one of the sender's unsigned control messages. It is true where signatures are in bodies.
+func (v *Verifier) Presented(method, target string, h http.Header) bool {
 	if v.scheme.presented(h) {
 		return true
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -38,6 +39,9 @@ func (p *program) sign(_ context.Context, args []string) error {
 		return err
 	}
 	header, err := signed(i, verifier, body, *id, *kind)
+	if errors.Is(err, verify.ErrSignedInBody) {
+		return p.printSignedBody(verifier, i, body)
+	}
 	if err != nil {
 		return err
 	}
@@ -50,6 +54,18 @@ func (p *program) sign(_ context.Context, args []string) error {
 		}
 	}
 	return nil
+}
+
+// printSignedBody prints the whole body of a sender that puts its signature there: there is no header to print.
+func (p *program) printSignedBody(verifier *verify.Verifier, i *config.Integration, body []byte) error {
+	d := &delivery.Delivery{Method: i.Methods[0], Target: i.Route, Header: http.Header{}, Body: body, Received: time.Now()}
+	signed, err := verifier.SignBody(d, time.Now())
+	if err != nil {
+		return fmt.Errorf("sign for %s: %w", i.Scope, err)
+	}
+	fmt.Fprintln(p.err, "this sender signs inside the body; what follows is the body to send")
+	_, err = p.out.Write(signed)
+	return err
 }
 
 // integration loads everything about one scope.

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -32,5 +34,45 @@ func TestTheDemoEndsByItselfAndKeepsItsPromises(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(strings.TrimPrefix(cmd.Env[2], "TMPDIR=")); len(left) != 0 {
 		t.Errorf("the demo leaves %d files behind", len(left))
+	}
+}
+
+func TestTheDemoStaysUpWhenAsked(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "demo", "--serve")
+	cmd.Env = []string{asSidecar + "=1", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}
+	page := &syncBuffer{}
+	cmd.Stdout, cmd.Stderr = page, page
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	defer cancel()
+	status := regexp.MustCompile(`curl -s (http://127\.0\.0\.1:\d+/api/v1/status)\n`)
+	err := await(ctx, func() error {
+		if status.FindString(page.String()) == "" {
+			return errors.New("it prints no requests to try")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, page)
+	}
+	if code, body := get(status.FindStringSubmatch(page.String())[1]); code != 200 || !strings.Contains(body, "acme/stripe") {
+		t.Errorf("the printed request gets %d %s", code, body)
+	}
+	if strings.Count(page.String(), "curl -i -X POST") != 6 {
+		t.Errorf("not one request for every sender:\n%s", page)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after an interrupt: %v", err)
 	}
 }

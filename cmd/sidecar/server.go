@@ -17,6 +17,9 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/upstream"
 )
 
+// maxWarnings bounds what a start writes to the log.
+const maxWarnings = 20
+
 // server is everything that a running sidecar is made of. build* fills it in, in the order of the fields.
 type server struct {
 	settings config.Settings
@@ -178,8 +181,12 @@ func (s *server) greet(ctx context.Context, set *config.Set) {
 		s.log.WarnContext(ctx, "DATABASE_URL is not set: the ledger is embedded SQLite, for this one process",
 			"path", s.settings.Database.SQLite)
 	}
-	for _, warning := range config.Warn(s.settings, set) {
+	warnings := config.Warn(s.settings, set)
+	for _, warning := range warnings[:min(len(warnings), maxWarnings)] {
 		s.log.WarnContext(ctx, "configuration warning", "warning", warning.String())
+	}
+	if more := len(warnings) - maxWarnings; more > 0 {
+		s.log.WarnContext(ctx, "more configuration warnings: sidecar check lists them all", "more", more)
 	}
 }
 

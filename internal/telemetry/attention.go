@@ -77,16 +77,16 @@ func (a *Attention) observe(o metric.Observer, count metric.Int64Observable, old
 	if open == nil {
 		return
 	}
-	merged := map[series]dedupe.Attention{}
+	merged := map[[2]string]dedupe.Attention{}
 	for _, entry := range *open {
-		key := series{a.scopes.label(entry.Scope), entry.State.String()}
+		key := [2]string{a.scopes.label(entry.Scope), entry.State.String()}
 		sum := merged[key]
 		sum.Count += entry.Count
 		sum.Oldest = max(sum.Oldest, entry.Oldest)
 		merged[key] = sum
 	}
 	for key, sum := range merged {
-		labels := metric.WithAttributes(attribute.String("integration", key.first), attribute.String("state", key.second))
+		labels := metric.WithAttributes(attribute.String("integration", key[0]), attribute.String("state", key[1]))
 		o.ObserveInt64(count, sum.Count, labels)
 		o.ObserveFloat64(oldest, sum.Oldest.Seconds(), labels)
 	}

@@ -14,7 +14,7 @@ import (
 // metrics are the instruments of deliveries. docs/telemetry.md describes each.
 type metrics struct {
 	scopes      scopeLabels
-	sets        sync.Map // series → metric.MeasurementOption
+	sets        sync.Map // series → *labels
 	deliveries  metric.Int64Counter
 	rejections  metric.Int64Counter
 	credentials metric.Int64Counter
@@ -23,8 +23,8 @@ type metrics struct {
 	stages      metric.Float64Histogram
 }
 
-// series names one time series: an instrument's labels in a comparable form.
-type series struct{ first, second string }
+// series names one time series: its labels' keys and values in a comparable form.
+type series struct{ key, value, key2, value2 string }
 
 // Boundaries of the duration histograms, in seconds: from a duplicate answered from memory to an attempt of a minute.
 var durationBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60} //nolint:gochecknoglobals // a constant that Go cannot say
@@ -49,35 +49,42 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// labels returns the measurement option of a series, made once.
-func (m *metrics) labels(firstKey, first, secondKey, second string) metric.MeasurementOption {
-	key := series{firstKey + "=" + first, secondKey + "=" + second}
-	if option, known := m.sets.Load(key); known {
-		return option.(metric.MeasurementOption) //nolint:forcetypeassert // nothing else is stored
+// labels are the options of a series in the forms that the instruments take, made once: making a set of attributes costs
+// more than counting.
+type labels struct {
+	add    []metric.AddOption
+	record []metric.RecordOption
+}
+
+// of returns the labels of a series. key2 may be empty.
+func (m *metrics) of(s series) *labels {
+	if known, found := m.sets.Load(s); found {
+		return known.(*labels) //nolint:forcetypeassert // nothing else is stored
 	}
-	pairs := []attribute.KeyValue{attribute.String(firstKey, first)}
-	if secondKey != "" {
-		pairs = append(pairs, attribute.String(secondKey, second))
+	pairs := []attribute.KeyValue{attribute.String(s.key, s.value)}
+	if s.key2 != "" {
+		pairs = append(pairs, attribute.String(s.key2, s.value2))
 	}
 	option := metric.WithAttributeSet(attribute.NewSet(pairs...))
-	m.sets.Store(key, option)
-	return option
+	made := &labels{add: []metric.AddOption{option}, record: []metric.RecordOption{option}}
+	m.sets.Store(s, made)
+	return made
 }
 
 // count adds one finished request to the instruments.
 func (m *metrics) count(ctx context.Context, r proxy.Record) {
-	scope := m.scopes.label(r.Scope)
-	m.deliveries.Add(ctx, 1, m.labels("integration", scope, "outcome", string(r.Outcome)))
-	m.durations.Record(ctx, r.Total.Seconds(), m.labels("outcome", string(r.Outcome), "", ""))
+	scope, outcome := m.scopes.label(r.Scope), string(r.Outcome)
+	m.deliveries.Add(ctx, 1, m.of(series{"integration", scope, "outcome", outcome}).add...)
+	m.durations.Record(ctx, r.Total.Seconds(), m.of(series{key: "outcome", value: outcome}).record...)
 	if reason := refusedBecause(r); reason != "" {
-		m.rejections.Add(ctx, 1, m.labels("integration", scope, "reason", reason))
+		m.rejections.Add(ctx, 1, m.of(series{"integration", scope, "reason", reason}).add...)
 	}
 	if r.CredentialID != "" {
-		m.credentials.Add(ctx, 1, m.labels("integration", scope, "status", credentialStatus(r)))
+		m.credentials.Add(ctx, 1, m.of(series{"integration", scope, "status", credentialStatus(r)}).add...)
 	}
 	for stage, took := range r.Stages {
 		if took > 0 {
-			m.stages.Record(ctx, took.Seconds(), m.labels("stage", proxy.Stage(stage).String(), "", ""))
+			m.stages.Record(ctx, took.Seconds(), m.of(series{key: "stage", value: proxy.Stage(stage).String()}).record...)
 		}
 	}
 }

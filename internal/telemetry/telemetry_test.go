@@ -132,13 +132,13 @@ func TestOneLogRecordPerDelivery(t *testing.T) {
 	}
 	for key, want := range map[string]any{
 		"msg": "delivery", "outcome": "applied", "status": 200.0, "scope": "acme/orders", "event": "0123456789abcdef",
-		"credential": "key-1", "attempt": 2.0, "event_age_ms": 3000.0, "claim_ms": 1.0, "total_ms": 5.0, "error": "the ledger is away",
+		"credential": "key-1", "attempt": 2.0, "event_age_ms": 3000.0, "claim_us": 1000.0, "total_us": 5000.0, "error": "the ledger is away",
 	} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)
 		}
 	}
-	if _, there := line["forward_ms"]; there {
+	if _, there := line["forward_us"]; there {
 		t.Error("an arrow that was not reached has a duration")
 	}
 }

@@ -14,13 +14,14 @@ import (
 type Config struct {
 	Ledger      dedupe.Ledger
 	Application Application
-	Passthrough http.Handler     // serves what no route guards; nil: 404
-	Guard       []string         // path prefixes under which nothing passes that is no route
-	Budget      int64            // bytes of bodies being handled at once; 0: 256 MiB
-	BodyTimeout time.Duration    // for reading a guarded body; 0: 30 s
-	ClaimWait   time.Duration    // for a claim; 0: 3 s
-	Watch       Watch            // nil: nobody watches
-	Now         func() time.Time // nil: time.Now
+	Passthrough http.Handler              // serves what no route guards; nil: 404
+	Guard       []string                  // path prefixes under which nothing passes that is no route
+	Budget      int64                     // bytes of bodies being handled at once; 0: 256 MiB
+	BodyTimeout time.Duration             // for reading a guarded body; 0: 30 s
+	ClaimWait   time.Duration             // for a claim; 0: 3 s
+	Held        func(delivery.Scope) bool // a person has paused the scope; nil: none is
+	Watch       Watch                     // nil: nobody watches
+	Now         func() time.Time          // nil: time.Now
 }
 
 // Application makes one attempt at the application; see upstream.Upstream.

@@ -69,7 +69,7 @@ func (x *exchange) authenticate() *reply {
 		return refusal(controlAnswered(proof.Control))
 	case proof.Control != nil:
 		return refusal(controlPassed(proof.Control))
-	case x.route.Paused && !x.route.Accept:
+	case !x.route.Accept && (x.route.Paused || x.config.Held(x.route.Scope)):
 		return refusal(paused())
 	}
 	return nil

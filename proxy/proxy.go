@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
 // errUnexpectedDecision is a fault of the ledger: a decision that no delivery can get.
@@ -49,6 +51,9 @@ func New(c Config) (*Proxy, error) {
 	}
 	if c.ClaimWait == 0 {
 		c.ClaimWait = defaultClaimWait
+	}
+	if c.Held == nil {
+		c.Held = func(delivery.Scope) bool { return false }
 	}
 	if c.Watch == nil {
 		c.Watch = unwatched{}

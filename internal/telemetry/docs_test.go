@@ -10,7 +10,9 @@ import (
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/rediscache"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/telemetry"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
 	"github.com/webhook-sidecar/webhook-sidecar/proxy"
 )
 
@@ -26,9 +28,13 @@ func everything(t *testing.T) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := attention.ObserveForeign(w.providers.Meter, func(delivery.Scope) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
 	if err := attention.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
+	attempt(t, w, worker.OutcomeQueued)
 	delivered := w.Begin(request())
 	for _, stage := range []proxy.Stage{proxy.StageRead, proxy.StageVerify, proxy.StageClaim, proxy.StageForward, proxy.StageSettle} {
 		_, end := w.Stage(delivered, stage)

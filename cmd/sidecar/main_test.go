@@ -3,8 +3,6 @@ package main
 import (
 	"os"
 	"testing"
-
-	"go.uber.org/goleak"
 )
 
 // asSidecar makes this test program be the sidecar: what the tests drive is what ships, under the race detector.
@@ -14,5 +12,5 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asSidecar) != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(m.Run())
 }

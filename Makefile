@@ -40,6 +40,20 @@ services: ## install PostgreSQL, Redis, PgBouncer and a C compiler where they ar
 build: ## build bin/sidecar: static, reproducible
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(BUILDVCS) -ldflags='-s -w' -o bin/sidecar ./cmd/sidecar
 
+.PHONY: image
+image: build ## pack bin/sidecar into an image with buildah, without a base image, and check it
+	@command -v buildah >/dev/null || (apt-get update -qq && apt-get install -qq -y buildah)
+	@scripts/check-image webhook-sidecar:latest
+
+.PHONY: snapshot
+snapshot: ## build a release without publishing it: dist (the first run builds goreleaser, some minutes)
+	@scripts/snapshot
+
+.PHONY: k8s
+k8s: build ## try manifests and charts on a real control plane (the first run builds it, 10 to 20 minutes)
+	@scripts/control-plane
+	go -C test/k8s test -count=1 -v ./...
+
 .PHONY: demo
 demo: ## show what the product does, in one process
 	go run ./cmd/sidecar demo

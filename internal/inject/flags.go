@@ -68,5 +68,6 @@ func (o *Options) Bind(set *flag.FlagSet) {
 	set.StringVar(&o.Resources.MemoryLimit, "memory-limit", o.Resources.MemoryLimit, "limit of memory; half of it is for bodies")
 	set.BoolVar(&o.NetworkPolicy, "network-policy", o.NetworkPolicy, "add a NetworkPolicy that closes the application's port")
 	set.BoolVar(&o.Clean, "clean", o.Clean, "take out what a cluster wrote into objects that were read from it")
+	set.BoolVar(&o.PodsOnly, "pods-only", o.PodsOnly, "leave Services as they are, for the first of two rollouts: see docs/upgrade.md")
 	set.BoolVar(&o.AllowEmpty, "allow-empty", o.AllowEmpty, "succeed when nothing is selected")
 }

@@ -171,6 +171,27 @@ func TestOtherFlagsChangeAnInjectionInPlace(t *testing.T) {
 	}
 }
 
+// The first of two rollouts brings the sidecar into the pods, the second leads the Services to it; and back the same way.
+func TestPodsFirst(t *testing.T) {
+	input := app("Deployment", "app", "") + "---\n" + string(serviceOf("app"))
+	podsOnly := options(func(o *inject.Options) { o.PodsOnly = true })
+	first, err := inject.Inject([]byte(input), podsOnly)
+	if err != nil || !strings.HasSuffix(string(first.Output), string(serviceOf("app"))) || !strings.Contains(lines(first.Notes), "nothing is guarded yet") {
+		t.Fatalf("got %v, %s", err, first.Output)
+	}
+	second, err := inject.Inject(first.Output, options(nil))
+	if err != nil || !strings.Contains(string(second.Output), "targetPort: 8700") {
+		t.Fatalf("got %v, %s", err, second.Output)
+	}
+	back, err := inject.Inject(second.Output, podsOnly)
+	if err != nil || string(back.Output) != string(first.Output) {
+		t.Errorf("got %v, %s", err, back.Output)
+	}
+	if ways, err := inject.Ways(first.Output, options(nil)); err != nil || len(ways) != 1 {
+		t.Errorf("the open Service is not found: %v, %v", ways, err)
+	}
+}
+
 func serviceOf(name string) []byte {
 	return []byte("apiVersion: v1\nkind: Service\nmetadata:\n  name: " + name + "\nspec:\n  selector:\n    app: " + name +
 		"\n  ports:\n  - port: 80\n    targetPort: http\n")

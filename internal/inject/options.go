@@ -47,6 +47,8 @@ type Options struct {
 	NetworkPolicy bool
 	Clean         bool
 	AllowEmpty    bool
+	// PodsOnly leaves Services and policies as they are: the first of two rollouts without a gap.
+	PodsOnly bool
 }
 
 // Resources of the container, as Kubernetes writes them.

@@ -25,12 +25,20 @@ help: ## list the targets
 test: services ## install what is missing, then run every test under the race detector
 	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
 ifeq ($(PACKAGES),./...)
-	@$(MAKE) test-charts
+	@$(MAKE) test-charts test-oracle test-otel
 endif
 
 .PHONY: test-charts
 test-charts: ## render the charts with Helm as a library and decode them strictly (the first run builds Helm, about a minute)
 	go -C test/charts test ./...
+
+.PHONY: test-oracle
+test-oracle: ## compare the verifier with the libraries of Stripe, Standard Webhooks and Slack
+	go -C test/oracle test ./...
+
+.PHONY: test-otel
+test-otel: ## deliver to a real OpenTelemetry collector (the first run builds it, about a minute)
+	go -C test/otel test ./...
 
 .PHONY: services
 services: ## install PostgreSQL, Redis, PgBouncer and a C compiler where they are missing (the tests start their own)
@@ -107,6 +115,8 @@ tidy-check: ## fail when go.mod or go.sum would change under go mod tidy
 	go mod tidy -diff
 	go -C tools mod tidy -diff
 	go -C test/charts mod tidy -diff
+	go -C test/oracle mod tidy -diff
+	go -C test/otel mod tidy -diff
 
 .PHONY: docs
 docs: ## regenerate the generated pages; fails when one changed or a link leads nowhere

@@ -118,7 +118,7 @@ func (s *server) buildProxy(context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := upstream.Config{URL: s.settings.Upstream, OnError: passError}
+	c := upstream.Config{URL: s.settings.Upstream, OnError: proxy.PassFailed}
 	if s.upstream, err = upstream.New(c); err != nil {
 		return config.Problems{{Key: "SIDECAR_UPSTREAM", Text: err.Error()}}
 	}

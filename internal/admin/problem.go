@@ -49,8 +49,3 @@ func writeJSON(w http.ResponseWriter, status int, kind string, value any) {
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // whoever asked has gone
 }
-
-// BadGateway answers 502 with a problem, for the application's part.
-func BadGateway(w http.ResponseWriter, code, title string) {
-	newProblem(http.StatusBadGateway, code, title).write(w)
-}

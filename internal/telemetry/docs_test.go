@@ -2,11 +2,16 @@ package telemetry_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/rediscache"
@@ -35,7 +40,18 @@ func everything(t *testing.T) *watched {
 		t.Fatal(err)
 	}
 	attempt(t, w, worker.OutcomeQueued)
+	database, err := telemetry.NewDatabase(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans)).Tracer("test"), w.providers.Meter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trip := database.TraceQueryStart(t.Context(), nil, pgx.TraceQueryStartData{})
+	database.TraceQueryEnd(trip, nil, pgx.TraceQueryEndData{CommandTag: pgconn.NewCommandTag("INSERT 0 1")})
+	trip = database.TraceQueryStart(t.Context(), nil, pgx.TraceQueryStartData{})
+	database.TraceQueryEnd(trip, nil, pgx.TraceQueryEndData{Err: errors.New("away")})
 	delivered := w.Begin(request())
+	claim, claimed := w.Stage(delivered, proxy.StageClaim)
+	w.Answered(claim, rediscache.Shared, time.Millisecond)
+	claimed()
 	for _, stage := range []proxy.Stage{proxy.StageRead, proxy.StageVerify, proxy.StageClaim, proxy.StageForward, proxy.StageSettle} {
 		_, end := w.Stage(delivered, stage)
 		end()

@@ -20,6 +20,9 @@ func (r *run) planWorkload(w *workload) error {
 			return err
 		}
 	}
+	if err := r.loopback(plan, w); err != nil {
+		return err
+	}
 	if err := r.addContainer(plan, w, portName); err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func writeValues(out *strings.Builder, o operation, keys Keys) error {
 	}
 	var key string
 	switch {
-	case o.at[0] != "spec" || list.Kind != yaml.SequenceNode:
+	case o.at[0] != "spec" || len(o.at) > 3 || list.Kind != yaml.SequenceNode:
 		return nil
 	case o.at[1] == "volumes":
 		key = keys.Volumes

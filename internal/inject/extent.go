@@ -140,11 +140,13 @@ func (p *page) flowEnd(n *yaml.Node, start int) (int, error) {
 		}
 		return 0, p.lost(n)
 	}
-	at, err := start+1, error(nil)
+	at := start + 1
 	if last := len(n.Content) - 1; last >= 0 {
-		if at, err = p.lastInFlow(n, last); err != nil {
+		end, err := p.lastInFlow(n, last)
+		if err != nil {
 			return 0, err
 		}
+		at = end
 	}
 	at = p.skipSpace(at)
 	if strings.HasPrefix(p.text[at:], ",") {

@@ -171,6 +171,27 @@ func TestOtherFlagsChangeAnInjectionInPlace(t *testing.T) {
 	}
 }
 
+func TestTheApplicationIsToldToListenOnLoopback(t *testing.T) {
+	for name, env := range map[string]string{
+		"without variables": "", "among others": "        env:\n        - {name: A, value: b}\n",
+		"with another value": "        env:\n        - name: HOST\n          value: '0.0.0.0'  # all\n", "with none": "        env:\n        - name: HOST\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			input := app("Deployment", "app", "") + env
+			o := options(func(o *inject.Options) { o.Loopback = []string{"HOST=127.0.0.1"} })
+			result, err := inject.Inject([]byte(input), o)
+			if err != nil || !strings.Contains(string(result.Output), "name: HOST\n          value: 127.0.0.1") {
+				t.Fatalf("got %v, %s", err, result.Output)
+			}
+			thereAndBack(t, []byte(input), result.Output, o)
+		})
+	}
+	probed := app("Deployment", "app", "") + "        readinessProbe: {tcpSocket: {port: http}}\n"
+	if _, err := inject.Inject([]byte(probed), options(func(o *inject.Options) { o.Loopback = []string{"HOST=::1"} })); err == nil {
+		t.Error("an application that the kubelet asks over the network was moved to loopback")
+	}
+}
+
 // The first of two rollouts brings the sidecar into the pods, the second leads the Services to it; and back the same way.
 func TestPodsFirst(t *testing.T) {
 	input := app("Deployment", "app", "") + "---\n" + string(serviceOf("app"))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,6 +24,9 @@ type Options struct {
 	Port      string
 	// Takeover gives the application's port name to the sidecar, and serves headless Services.
 	Takeover bool
+
+	// Loopback sets variables of the application, NAME=VALUE, that make it listen on loopback only.
+	Loopback []string
 
 	// Native is auto, always or never; KubeVersion decides for auto.
 	Native      string
@@ -126,7 +130,7 @@ func (o Options) check() error {
 	if len(o.Guard) == 0 {
 		return wrong("a guard is needed: the folder of the routes, such as /webhooks")
 	}
-	for _, pair := range o.Env {
+	for _, pair := range slices.Concat(o.Env, o.Loopback) {
 		if name, _, ok := strings.Cut(pair, "="); !ok || !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
 			return wrong("env %q is not NAME=VALUE", pair)
 		}

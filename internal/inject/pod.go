@@ -97,16 +97,6 @@ func (p *pod) all() []*container {
 	return found
 }
 
-// container finds one by name among all.
-func (p *pod) container(name string) *container {
-	for _, one := range p.all() {
-		if one.Name == name {
-			return one
-		}
-	}
-	return nil
-}
-
 // named tells whether any container, init containers that end included, has a name.
 func (p *pod) named(name string) bool {
 	has := func(one container) bool { return one.Name == name }

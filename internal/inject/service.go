@@ -125,7 +125,7 @@ func (s *service) guards(port servicePort, workloads []*workload) (*workload, er
 
 // errHeadless refuses what only seems guarded.
 var errHeadless = errors.New("is headless: its clients dial the pods on whatever port they like, and targetPort does not hold them. " +
-	"--takeover points its endpoints at the sidecar all the same; close the application's port with --network-policy")
+	"--takeover points its endpoints at the sidecar all the same; close the application's port with --emit-network-policy")
 
 func (r *run) headless(s *service, w *workload) error {
 	if !s.headless {
@@ -135,6 +135,6 @@ func (r *run) headless(s *service, w *workload) error {
 		return errHeadless
 	}
 	r.warn(s.object, fmt.Sprintf("headless: its endpoints name the sidecar's port now, but clients that dial port %d of the pods of %s still reach "+
-		"the application; --network-policy closes it", w.port, w.object))
+		"the application; --emit-network-policy closes it", w.port, w.object))
 	return nil
 }

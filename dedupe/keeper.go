@@ -25,6 +25,7 @@ type KeeperConfig struct {
 	Flight        time.Duration // how long a batch may take; default 10 s
 	Grace         time.Duration // before the sweeper takes an expired claim, so that its owner's last word wins; default 2 s
 	SweepBatch    int           // rows a sweep; default 500
+	ForgetEvery   time.Duration // between looks for what has outlived its retention, unless there was more; 0: every sweep
 }
 
 // Keeper is the ledger over any store: it has the rules, the store has the rows. It implements Ledger and Desk. It is safe
@@ -36,6 +37,7 @@ type Keeper struct {
 	worker  bool
 	grace   time.Duration
 	sweep   int
+	forgets pacer
 	claims  *group[NewRow, Found]
 	moves   *group[Move, bool]
 }
@@ -56,7 +58,7 @@ func NewKeeper(config KeeperConfig) (*Keeper, error) {
 	config.fill()
 	k := &Keeper{
 		store: config.Store, replica: config.Replica, policy: config.Policy, worker: config.Worker,
-		grace: config.Grace, sweep: config.SweepBatch,
+		grace: config.Grace, sweep: config.SweepBatch, forgets: pacer{every: config.ForgetEvery},
 	}
 	k.claims = newGroup(k.claimGroup(config))
 	k.moves = newGroup(k.moveGroup(config))

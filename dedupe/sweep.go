@@ -3,6 +3,8 @@ package dedupe
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
 )
 
 // Sweep implements Desk.
@@ -15,13 +17,30 @@ func (k *Keeper) Sweep(ctx context.Context) (Swept, error) {
 	if swept.Expired, err = k.expire(ctx, rows); err != nil {
 		return swept, fmt.Errorf("sweep: %w", err)
 	}
+	if !k.forgets.due() {
+		return swept, nil
+	}
 	swept.Forgotten, swept.Jobs, err = k.store.Forget(ctx, k.sweep)
 	if err != nil {
 		return swept, fmt.Errorf("sweep: %w", err)
 	}
-	swept.More = swept.More || swept.Forgotten >= k.sweep || swept.Jobs >= k.sweep
+	more := swept.Forgotten >= k.sweep || swept.Jobs >= k.sweep
+	if !more {
+		k.forgets.done()
+	}
+	swept.More = swept.More || more
 	return swept, nil
 }
+
+// pacer lets something be done at most every so often. Safe for concurrent use.
+type pacer struct {
+	every time.Duration
+	last  atomic.Int64 // in ns
+}
+
+func (p *pacer) due() bool { return time.Now().UnixNano()-p.last.Load() >= int64(p.every) }
+
+func (p *pacer) done() { p.last.Store(time.Now().UnixNano()) }
 
 // expire settles claims whose owner never reported. It returns how many; a claim that was settled meanwhile is none.
 func (k *Keeper) expire(ctx context.Context, rows []Row) (int, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/reload"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
 	"github.com/webhook-sidecar/webhook-sidecar/proxy"
 )
 
@@ -28,6 +29,7 @@ type active struct {
 type state struct {
 	set      *config.Set
 	policies map[delivery.Scope]dedupe.Policy
+	work     []worker.Route
 	digest   string
 	loaded   time.Time
 	invalid  time.Time // since when the file says something else that is invalid; zero: it does not
@@ -47,7 +49,7 @@ func (a *active) start(reading *reload.Reading, set *config.Set) error {
 }
 
 func (a *active) put(next *state) error {
-	next.policies = next.set.Policies()
+	next.policies, next.work = next.set.Policies(), next.set.WorkRoutes()
 	if err := a.serve(next.set.Routes()); err != nil {
 		return err
 	}
@@ -116,6 +118,15 @@ func (a *active) policy(scope delivery.Scope) (dedupe.Policy, bool) {
 	}
 	policy, known := current.policies[scope]
 	return policy, known
+}
+
+// workRoutes are the integrations in force as the worker sees them.
+func (a *active) workRoutes() []worker.Route {
+	current := a.state.Load()
+	if current == nil {
+		return nil
+	}
+	return current.work
 }
 
 // invalidSince is when the file became invalid; false while it is not.

@@ -60,6 +60,7 @@ func (p *program) printIntegration(set *config.Set, i *config.Integration) {
 	fmt.Fprintf(p.out, "\nIntegration %s\n", i.Scope)
 	p.row(2, "route", "%s %s", strings.Join(i.Methods, ","), i.Route)
 	p.row(2, "provider", "%s", i.Provider)
+	p.row(2, "mode", "%s", either(i.Accept, "accept", "forward"))
 	p.row(2, "enabled", "%t, paused: %t", i.Enabled, i.Paused)
 	p.printCredentials(set.Verifier(i.Scope))
 	p.printVerification(i)
@@ -72,6 +73,7 @@ func (p *program) printIntegration(set *config.Set, i *config.Integration) {
 	p.row(2, "conflict", "%s", either(i.ReplayConflict, "replay", "reject"))
 	p.row(2, "in_doubt", "%s", either(i.Quarantine, "quarantine", "retry"))
 	p.printLimit(i)
+	p.printQueueing(i)
 	p.row(2, "retention", "receipts %s after completion (%s + %s + %s), dead letters %s",
 		config.FormatDuration(i.Retention.Receipt()), config.FormatDuration(i.Retention.SenderWindow),
 		config.FormatDuration(i.Retention.RepairWindow), config.FormatDuration(i.Retention.ClockSkew),
@@ -131,6 +133,22 @@ func (p *program) printLimit(i *config.Integration) {
 		parts = append(parts, config.FormatDuration(i.ForwardLimit.MaxAge))
 	}
 	p.row(2, "forward_limit", "%s", or(strings.Join(parts, ", "), "none: the sender owns retries"))
+}
+
+// printQueueing prints what becomes of stored events. A forward-only integration has some, too: replayed dead letters.
+func (p *program) printQueueing(i *config.Integration) {
+	if !i.Accept {
+		p.row(2, "on_failure", "%s", either(i.Queue, "queue", "respond"))
+	}
+	p.row(2, "retry", "%d attempts within %s, waiting up to %s, later up to %s", i.Retry.MaxAttempts,
+		config.FormatDuration(i.Retry.MaxAge), config.FormatDuration(i.Backoff.Initial), config.FormatDuration(i.Backoff.Max))
+	if i.Accept {
+		p.row(2, "rejected", "[%s] are dead at once", strings.Join(i.Record.Rejected.Written, ", "))
+	}
+	p.row(2, "concurrency", "%s", either(i.Concurrency > 0, fmt.Sprintf("%d attempts at once in each replica", i.Concurrency), "no limit"))
+	if i.Accept || i.Queue {
+		p.row(2, "accept", "%d, %q (%s)", i.Acknowledge.Status, i.Acknowledge.Body, i.Acknowledge.ContentType)
+	}
 }
 
 func or(text, otherwise string) string {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
 )
 
 // errAtOnce ends a process that was asked twice to stop.
@@ -50,6 +47,9 @@ func (s *server) run(ctx context.Context, signals <-chan os.Signal) error {
 	group.Go(func() error { return s.sweep(background) })
 	group.Go(func() error { return s.cache.Run(background) })
 	group.Go(func() error { return s.attention.Run(background) })
+	taking, stopTaking := context.WithCancel(background)
+	s.stopTaking, s.worked = stopTaking, make(chan struct{})
+	group.Go(func() error { return s.work(taking) })
 	group.Go(func() error {
 		defer stop()
 		return s.live(working, signals)
@@ -95,10 +95,11 @@ func (s *server) drain(ctx context.Context, signals <-chan os.Signal) error {
 	if err := s.pause(ctx, signals, time.Duration(s.settings.DrainDelay)); err != nil {
 		return err
 	}
+	s.stopTaking()
 	bounded, cancel := context.WithTimeout(ctx, s.settings.Timeout())
 	defer cancel()
 	finished := make(chan error, 1)
-	go func() { finished <- s.public.Shutdown(bounded) }()
+	go func() { finished <- s.finish(bounded) }()
 	for {
 		select {
 		case err := <-finished:
@@ -133,6 +134,7 @@ func (s *server) pause(ctx context.Context, signals <-chan os.Signal, delay time
 
 // halt closes every server. What is still open is cut off.
 func (s *server) halt() error {
+	s.worker.Stop()
 	_ = s.public.Close()
 	_ = s.admin.Close()
 	if s.probe != nil {
@@ -174,12 +176,4 @@ func (s *server) prepareLedger(ctx context.Context) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-func (s *server) sweep(ctx context.Context) error {
-	sweeper, err := worker.NewSweeper(worker.SweeperConfig{Ledger: s.keeper, Log: s.log})
-	if err != nil {
-		return fmt.Errorf("sweeper: %w", err)
-	}
-	return sweeper.Run(ctx)
 }

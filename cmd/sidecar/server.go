@@ -13,6 +13,7 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/internal/admin"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/reload"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/telemetry"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
 	"github.com/webhook-sidecar/webhook-sidecar/proxy"
 	"github.com/webhook-sidecar/webhook-sidecar/upstream"
 )
@@ -44,6 +45,10 @@ type server struct {
 	admin     *http.Server
 	probe     *http.Server // nil: no probe listener
 	kick      chan struct{}
+
+	worker     *worker.Dispatcher
+	stopTaking context.CancelFunc // the worker claims nothing more
+	worked     chan struct{}      // closed when its attempts are over
 }
 
 // newServer wires the rooms. Nothing runs yet, but the listeners are open and the configuration is in force. Whatever it
@@ -83,7 +88,9 @@ func (s *server) buildLedger(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.settings, restartPatience); err != nil {
 		return err
 	}
-	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{Store: s.store, Replica: s.replica, Policy: s.active.policy})
+	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{
+		Store: s.store, Replica: s.replica, Policy: s.active.policy, Worker: true, ForgetEvery: forgetEvery,
+	})
 	if err != nil {
 		return err
 	}
@@ -129,8 +136,11 @@ func (s *server) buildProxy(context.Context) error {
 		}
 		passthrough = s.passing
 	}
+	if err := s.buildWorker(watch); err != nil {
+		return err
+	}
 	s.proxy, err = proxy.New(proxy.Config{
-		Ledger: s.cache, Application: application{s.upstream, s.health}, Passthrough: passthrough,
+		Ledger: worker.Waking{Ledger: s.cache, Dispatcher: s.worker}, Held: s.worker.Held, Application: application{s.upstream, s.health}, Passthrough: passthrough,
 		Guard: s.settings.Guard, Budget: int64(s.settings.MaxInflight), Watch: watch,
 	})
 	if err != nil {

@@ -46,6 +46,8 @@ type integrationStatus struct {
 	Provider    string             `json:"provider"`
 	Enabled     bool               `json:"enabled"`
 	Paused      bool               `json:"paused"`
+	Held        bool               `json:"paused_by_operator"`
+	Mode        string             `json:"mode"`
 	Live        bool               `json:"live"`
 	Owner       string             `json:"owner,omitempty"`
 	Credentials []credentialStatus `json:"credentials"`
@@ -77,7 +79,10 @@ func (s *server) status(ctx context.Context) any {
 		report.Config.InvalidSince = &since
 	}
 	for _, i := range current.set.Integrations {
-		report.Integrations = append(report.Integrations, newIntegrationStatus(current.set, i))
+		shown := newIntegrationStatus(current.set, i)
+		shown.Held = s.worker.Held(i.Scope)
+		shown.Paused = shown.Paused || shown.Held
+		report.Integrations = append(report.Integrations, shown)
 	}
 	return report
 }
@@ -86,6 +91,7 @@ func newIntegrationStatus(set *config.Set, i *config.Integration) integrationSta
 	verifier := set.Verifier(i.Scope)
 	shown := integrationStatus{
 		Scope: string(i.Scope), Route: i.Route, Provider: i.Provider, Enabled: i.Enabled, Paused: i.Paused,
+		Mode: either(i.Accept, "accept", "forward"),
 		Live: verifier.Live(time.Now()), Owner: i.Owner,
 	}
 	for _, info := range verifier.Credentials() {

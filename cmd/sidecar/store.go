@@ -73,7 +73,7 @@ func (p *program) openKeeper(ctx context.Context, settings config.Settings) (*de
 		return nil, nil, err
 	}
 	keeper, err := dedupe.NewKeeper(dedupe.KeeperConfig{
-		Store: opened, Replica: "command on " + replicaName(), Policy: p.policies(settings),
+		Store: opened, Replica: "command on " + replicaName(), Policy: p.policies(settings), Worker: true,
 	})
 	if err != nil {
 		opened.close()

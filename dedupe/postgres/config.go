@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -35,6 +36,7 @@ const (
 	defaultTimeout     = 10 * time.Second
 	defaultLockTimeout = 500 * time.Millisecond
 	connectTimeout     = 5 * time.Second // per host
+	pingAfter          = 5 * time.Second
 	applicationName    = "webhook-sidecar"
 	maxNamespace       = 55 // with the prefix 63 bytes, an identifier's limit
 )
@@ -88,5 +90,7 @@ func (c Config) pool() (*pgxpool.Config, error) {
 		conn.RuntimeParams["application_name"] = applicationName
 	}
 	conn.Tracer = c.Tracer
+	// The library asks for a sign of life after a second already, which would double what an idle process asks.
+	pool.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > pingAfter }
 	return pool, nil
 }

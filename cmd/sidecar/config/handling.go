@@ -91,9 +91,9 @@ func (m *mapping) record() Record {
 	if len(record.Statuses.Written) == 0 {
 		m.fail("statuses", "is empty: no answer would ever be final")
 	}
-	rejected := []string{"400", "410", "413", "415", "422"}
-	if written := m.statuses("rejected", rejected); m.has("rejected") && !sameTexts(written.Written, rejected) {
-		m.unsupported("rejected")
+	record.Rejected = m.statuses("rejected", []string{"400", "410", "413", "415", "422"})
+	if both := record.Statuses.common(record.Rejected); both != 0 && m.has("rejected") {
+		m.fail("rejected", "%d is in statuses, too: an answer cannot be both final and rejected", both)
 	}
 	for _, name := range m.texts("headers", []string{"Content-Type", "Location", "ETag"}) {
 		record.Headers = append(record.Headers, m.recordHeader(name))

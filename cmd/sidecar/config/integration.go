@@ -6,6 +6,7 @@ import (
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/proxy"
 	"github.com/webhook-sidecar/webhook-sidecar/verify"
 )
 
@@ -32,6 +33,12 @@ type Integration struct {
 	ReplayConflict bool
 	Quarantine     bool
 	ForwardLimit   dedupe.Limit
+	Accept         bool         // mode: accept
+	Queue          bool         // on_failure: queue
+	Retry          dedupe.Limit // of the worker's attempts
+	Backoff        dedupe.Backoff
+	Concurrency    int // of the worker; 0: no limit
+	Acknowledge    proxy.Acknowledgement
 	Retention      Retention
 	KeyHeader      string
 	KeyScoped      bool
@@ -47,6 +54,7 @@ type Integration struct {
 // Record says which answers are final and what is kept of them.
 type Record struct {
 	Statuses Statuses
+	Rejected Statuses // accept mode
 	Headers  []string // canonical
 	MaxBody  int64
 }

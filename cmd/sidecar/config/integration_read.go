@@ -37,7 +37,7 @@ func (l *loader) integration(one element) *Integration {
 	i.HMAC = m.scheme(i.Provider)
 	i.Event = m.section("event").event()
 	m.handling(i)
-	m.later()
+	m.queueing(i)
 	m.done()
 	return i
 }

@@ -15,6 +15,14 @@ func TestMistakesNameFileLineAndKey(t *testing.T) {
 		"unknown nested key":    {integration("record: {status: [2xx]}"), `sidecar.yaml:7: integrations[0].record.status: unknown key; did you mean statuses?`},
 		"duplicate key":         {integration("route: /other"), `sidecar.yaml:7: integrations[0].route: written twice, first on line 4`},
 		"no value":              {integration("methods:"), `sidecar.yaml:7: integrations[0].methods: has no value`},
+		"mode":                  {integration("mode: async"), `sidecar.yaml:7: integrations[0].mode: `},
+		"no attempt":            {integration("retry: {max_attempts: 0}"), `sidecar.yaml:7: integrations[0].retry.max_attempts: `},
+		"no wait":               {integration("retry: {initial: 0s}"), `sidecar.yaml:7: integrations[0].retry.initial: must be longer than 0`},
+		"long first wait":       {integration("retry: {initial: 2h}"), `sidecar.yaml:7: integrations[0].retry.initial: the first wait of up to 2h is longer than max of 1h`},
+		"no acknowledgement":    {integration("accept: {status: 302}"), `sidecar.yaml:7: integrations[0].accept.status: `},
+		"204 with a body":       {integration("accept: {status: 204, body: ok}"), `sidecar.yaml:7: integrations[0].accept.body: status 204 has no body`},
+		"content type":          {integration("accept: {content_type: \"a\\nb\"}"), `sidecar.yaml:7: integrations[0].accept.content_type: is no header value`},
+		"final and rejected":    {integration("record: {statuses: [2xx, 410], rejected: [410]}"), `sidecar.yaml:7: integrations[0].record.rejected: 410 is in statuses, too`},
 		"merge key":             {integration("<<: {timeout: 1s}"), `sidecar.yaml:7: integrations[0].<<: merge keys are not supported`},
 		"wrong kind":            {integration("record: [2xx]"), `sidecar.yaml:7: integrations[0].record: want keys and values, found a list`},
 		"flag":                  {integration("enabled: maybe"), `sidecar.yaml:7: integrations[0].enabled: want true or false, found str`},
@@ -42,12 +50,6 @@ func TestMistakesNameFileLineAndKey(t *testing.T) {
 		"long wait":             {integration("duplicate_wait: 40s"), `sidecar.yaml:7: integrations[0].duplicate_wait: 40s is longer than the lease of 30s`},
 		"long retention":        {integration("retention: {repair_window: 4000d}"), `sidecar.yaml:7: integrations[0].retention.repair_window: want at most 3650d`},
 		"hmac for others":       {integration("hmac: {}"), `sidecar.yaml:7: integrations[0].hmac: is for provider hmac only; provider stripe brings its own scheme`},
-		"accept mode":           {integration("mode: accept"), `sidecar.yaml:7: integrations[0].mode: not supported in this version`},
-		"queue":                 {integration("on_failure: queue"), `sidecar.yaml:7: integrations[0].on_failure: not supported in this version`},
-		"concurrency":           {integration("concurrency: 3"), `sidecar.yaml:7: integrations[0].concurrency: not supported in this version`},
-		"retry":                 {integration("retry: {initial: 1s}"), `sidecar.yaml:7: integrations[0].retry.initial: not supported in this version`},
-		"acknowledgement":       {integration("accept: {status: 200}"), `sidecar.yaml:7: integrations[0].accept.status: not supported in this version`},
-		"rejected":              {integration("record: {rejected: [400]}"), `sidecar.yaml:7: integrations[0].record.rejected: not supported in this version`},
 		"provider":              {strings.Replace(integration(), "provider: stripe", "provider: strip", 1), `sidecar.yaml:5: integrations[0].provider: "strip" is no provider; did you mean stripe?`},
 		"account":               {strings.Replace(integration(), "account: acme", "account: a/b", 1), `sidecar.yaml:2: integrations[0].account: name "a/b" has a character outside A-Z a-z 0-9 . _ -`},
 		"missing account":       {strings.Replace(integration(), "  - account: acme\n    name", "  - name", 1), `sidecar.yaml:2: integrations[0].account: is missing`},
@@ -82,7 +84,7 @@ func TestMistakesNameFileLineAndKey(t *testing.T) {
 
 func TestAllMistakesAtOnce(t *testing.T) {
 	_, err := load("integrations:\n"+integration("no_such: 1", "timeout: 9s", "lease: 3s")+
-		strings.Replace(generic("mode: accept"), "{body}", "{nonsense}", 1), files{"/run/good": " \n"})
+		strings.Replace(generic("mode: async"), "{body}", "{nonsense}", 1), files{"/run/good": " \n"})
 	lines := strings.Join(problemsOf(t, err), "\n")
 	for _, want := range []string{"no_such", "lease", "mode", "only white space", "hmac.signed", "scope acme/payments is used twice", "the route of integrations[0]"} {
 		if !strings.Contains(lines, want) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
 	"github.com/webhook-sidecar/webhook-sidecar/proxy"
 	"github.com/webhook-sidecar/webhook-sidecar/verify"
 )
@@ -83,6 +84,15 @@ func (s *Set) Routes() []proxy.Route {
 	routes := make([]proxy.Route, 0, len(s.Integrations))
 	for _, i := range s.Integrations {
 		routes = append(routes, i.proxyRoute(s.verifiers[i.Scope]))
+	}
+	return routes
+}
+
+// WorkRoutes are what the worker works off.
+func (s *Set) WorkRoutes() []worker.Route {
+	routes := make([]worker.Route, 0, len(s.Integrations))
+	for _, i := range s.Integrations {
+		routes = append(routes, i.workRoute())
 	}
 	return routes
 }

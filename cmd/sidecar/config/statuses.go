@@ -43,3 +43,13 @@ func statusRange(text string) (from, to int, err error) {
 func (s Statuses) Has(status int) bool {
 	return status >= 0 && status < len(s.set) && s.set[status]
 }
+
+// common is a status that both have; 0: none.
+func (s Statuses) common(other Statuses) int {
+	for status := range s.set {
+		if s.set[status] && other.set[status] {
+			return status
+		}
+	}
+	return 0
+}

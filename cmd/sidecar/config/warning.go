@@ -24,6 +24,7 @@ func (s *Set) warn() {
 		s.warnTimes(i)
 		s.warnSender(i)
 		s.warnCredentials(i)
+		s.warnQueueing(i)
 	}
 	s.Warnings.sort()
 }
@@ -134,6 +135,30 @@ func (s *Set) warnCredentials(i *Integration) {
 	}
 	if live == 0 {
 		s.add(i, "credentials", "no credential is or will be live: every delivery gets 503")
+	}
+}
+
+// warnQueueing finds keys that say nothing in the integration's mode.
+func (s *Set) warnQueueing(i *Integration) {
+	said := func(key string) bool { _, written := i.at.lines[key]; return written }
+	if i.Accept {
+		if i.Queue {
+			s.add(i, "on_failure", "says nothing in accept mode: every event is queued")
+		}
+		if i.ForwardLimit.MaxAttempts > 0 || i.ForwardLimit.MaxAge > 0 {
+			s.add(i, "forward_limit", "says nothing in accept mode: retry limits the attempts")
+		}
+		if i.DuplicateWait > 0 {
+			s.add(i, "duplicate_wait", "says nothing in accept mode: duplicates are acknowledged at once")
+		}
+	}
+	if !i.acknowledges() {
+		if said("accept") {
+			s.add(i, "accept", "says nothing in forward mode without on_failure: queue: the sender gets the application's answer")
+		}
+		if i.Concurrency > 0 {
+			s.add(i, "concurrency", "bounds the worker's attempts only: in forward mode the sender's own concurrency reaches the application")
+		}
 	}
 }
 

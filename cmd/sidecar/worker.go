@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/telemetry"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
+)
+
+// How often this process asks the ledger when nothing happens. With the worker's own look and the gauges this stays below
+// one question a second.
+const (
+	sweepEvery  = 4 * time.Second
+	forgetEvery = 30 * time.Second
+)
+
+// buildWorker makes what works off stored jobs. It works for every process: a forward-only integration has jobs, too, when
+// a person replays a dead event.
+func (s *server) buildWorker(watch *telemetry.Watch) error {
+	attempts, err := telemetry.NewAttempts(watch, s.telemetry.Meter)
+	if err != nil {
+		return err
+	}
+	if err := s.attention.ObserveForeign(s.telemetry.Meter, s.configured); err != nil {
+		return err
+	}
+	s.worker, err = worker.NewDispatcher(worker.Config{
+		Ledger: s.keeper, Application: application{s.upstream, s.health}, Routes: s.active.workRoutes, Watch: attempts,
+		Log: s.log, Bytes: int64(s.settings.MaxInflight) / 2,
+	})
+	return err
+}
+
+// configured tells whether an integration in force has the scope.
+func (s *server) configured(scope delivery.Scope) bool {
+	_, known := s.active.policy(scope)
+	return known
+}
+
+// work runs the dispatcher until ctx ends and its attempts are over.
+func (s *server) work(ctx context.Context) error {
+	defer close(s.worked)
+	return s.worker.Run(ctx)
+}
+
+// finish waits until nothing is in flight, or ctx has ended.
+func (s *server) finish(ctx context.Context) error {
+	err := s.public.Shutdown(ctx)
+	select {
+	case <-s.worked:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+func (s *server) sweep(ctx context.Context) error {
+	sweeper, err := worker.NewSweeper(worker.SweeperConfig{Ledger: s.keeper, Every: sweepEvery, Log: s.log})
+	if err != nil {
+		return fmt.Errorf("sweeper: %w", err)
+	}
+	return sweeper.Run(ctx)
+}

@@ -1,0 +1,470 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
+)
+
+// accepting is accept mode with short times; more lines are added.
+func accepting(lines ...string) []string {
+	return append(short("mode: accept", `accept: {status: 202, body: "stored", content_type: text/plain}`,
+		"retry: {max_attempts: 3, initial: 50ms, max: 100ms}"), lines...)
+}
+
+// receipt is what the command tells of an event.
+type receipt struct {
+	State    string `json:"state"`
+	Reason   string `json:"reason"`
+	Attempts int    `json:"attempts"`
+	Request  string `json:"request"`
+}
+
+func receiptOf(t *testing.T, s *sidecar, event string) (receipt, error) {
+	t.Helper()
+	page, err := fetch("http://" + s.admin + "/api/v1/receipts/acme/orders/" + event)
+	var found receipt
+	if err == nil {
+		err = json.Unmarshal([]byte(page), &found)
+	}
+	return found, err
+}
+
+// becomes waits until an event has a state and a reason.
+func becomes(t *testing.T, s *sidecar, event, state, reason string) {
+	t.Helper()
+	await(t, event, func() error {
+		got, err := receiptOf(t, s, event)
+		if err == nil && (got.State != state || got.Reason != reason) {
+			err = fmt.Errorf("it is %s (%s), want %s (%s)", got.State, got.Reason, state, reason)
+		}
+		return err
+	})
+}
+
+func failing(times, status int) func(http.ResponseWriter, *http.Request, int) {
+	return func(w http.ResponseWriter, _ *http.Request, run int) {
+		if run <= times {
+			w.WriteHeader(status)
+			return
+		}
+		fmt.Fprintf(w, "run %d", run)
+	}
+}
+
+func TestAcceptedEventIsWorkedOffOnce(t *testing.T) {
+	app := newApplication(t)
+	first, second := replicas(t, testenv.Postgres(t), app, accepting()...)
+	began := time.Now()
+	expect(t, first, "evt-1", "202 queued stored")
+	app.await(t, "evt-1")
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it was picked up after %s", took)
+	}
+	becomes(t, second, "evt-1", "applied", "")
+	expect(t, second, "evt-1", "200 replayed evt-1 run 1")
+	wantAttempts(t, app, "evt-1", "1")
+}
+
+// Nothing is lost with the process that acknowledged: the job is in the ledger first.
+func TestAcknowledgedIsDurable(t *testing.T) {
+	for name, database := range map[string]func(*testing.T) string{
+		"PostgreSQL": func(t *testing.T) string { return testenv.Postgres(t) },
+		"SQLite":     func(t *testing.T) string { return "sqlite:" + t.TempDir() + "/ledger.db" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := newApplication(t)
+			env := map[string]string{"DATABASE_URL": database(t), "SIDECAR_UPSTREAM": "http://" + app.address}
+			held := newSidecar(t, integration(t, accepting("paused: true")...), env).start(t)
+			for i := range 20 {
+				expect(t, held, fmt.Sprintf("evt-%d", i), "202 queued stored")
+			}
+			held.kill()
+			if got := app.attempts("evt-0"); len(got) != 0 {
+				t.Fatalf("a paused integration ran: %v", got)
+			}
+			next := newSidecar(t, integration(t, accepting()...), env).start(t)
+			for i := range 20 {
+				event := fmt.Sprintf("evt-%d", i)
+				becomes(t, next, event, "applied", "")
+				wantAttempts(t, app, event, "1")
+			}
+		})
+	}
+}
+
+func TestDuplicatesOfAnAcceptedEventAreAcknowledged(t *testing.T) {
+	app := newApplication(t)
+	first, second := replicas(t, testenv.Postgres(t), app, accepting()...)
+	release := make(chan struct{})
+	app.on("evt-1", func(w http.ResponseWriter, _ *http.Request, run int) {
+		<-release
+		fmt.Fprintf(w, "run %d", run)
+	})
+	var sent sync.WaitGroup
+	for i := range 20 {
+		sent.Go(func() { expect(t, []*sidecar{first, second}[i%2], "evt-1", "202 queued stored") })
+	}
+	sent.Wait()
+	app.await(t, "evt-1")
+	expect(t, second, "evt-1", "202 queued stored") // while it runs
+	other := strings.Replace(payload("evt-1"), "1250", "9", 1)
+	if got, err := try(first, other, true); err != nil || got.String() != "422 conflict event_conflict" {
+		t.Errorf("other content: %s, %v", got, err)
+	}
+	close(release)
+	becomes(t, first, "evt-1", "applied", "")
+	wantAttempts(t, app, "evt-1", "1")
+}
+
+func TestFailuresAreRetriedThenDead(t *testing.T) {
+	app := newApplication(t)
+	s, other := replicas(t, testenv.Postgres(t), app, accepting()...)
+	app.on("evt-late", failing(2, 503))
+	app.on("evt-never", failing(3, 500))
+	app.on("evt-refused", failing(1, 422))
+	for _, event := range []string{"evt-late", "evt-never", "evt-refused"} {
+		expect(t, s, event, "202 queued stored")
+	}
+	becomes(t, s, "evt-late", "applied", "")
+	wantAttempts(t, app, "evt-late", "1", "2", "3")
+	becomes(t, s, "evt-never", "dead", "max_attempts")
+	wantAttempts(t, app, "evt-never", "1", "2", "3")
+	becomes(t, s, "evt-refused", "dead", "rejected")
+	wantAttempts(t, app, "evt-refused", "1")
+	expect(t, other, "evt-refused", "202 dead stored")
+
+	exit, out := s.run(t, "dead-letters", "list", "acme/orders", "--json")
+	if exit != 0 || !strings.Contains(out, "evt-never") || !strings.Contains(out, "evt-refused") || !strings.Contains(out, "rejected") {
+		t.Errorf("dead-letters list: exit %d\n%s", exit, out)
+	}
+	// Two people replay the same event at once: it runs once, as the next attempt.
+	exits := make([]int, 2)
+	var acting sync.WaitGroup
+	for i := range exits {
+		acting.Go(func() {
+			exits[i], _ = s.run(t, "dead-letters", "replay", "acme/orders", "evt-refused", "--actor", "ada", "--reason", "repaired")
+		})
+	}
+	acting.Wait()
+	if slices.Sort(exits); exits[0] != 0 || exits[1] != 1 {
+		t.Errorf("exit statuses %v, want one to succeed", exits)
+	}
+	becomes(t, s, "evt-refused", "applied", "")
+	wantAttempts(t, app, "evt-refused", "1", "2")
+	expect(t, other, "evt-refused", "200 replayed run 2")
+	if exit, out := s.run(t, "dead-letters", "close", "acme/orders", "evt-never", "--answer", "410", "--actor", "ada", "--reason", "gone"); exit != 0 {
+		t.Errorf("close: exit %d\n%s", exit, out)
+	}
+	expect(t, other, "evt-never", "410 closed ")
+}
+
+// A delivery in forward mode that fails leaves a job behind, and the sender need not come back.
+func TestForwardWithANet(t *testing.T) {
+	app := newApplication(t)
+	s, _ := replicas(t, testenv.Postgres(t), app, short("on_failure: queue", `accept: {body: "stored"}`,
+		"retry: {max_attempts: 5, initial: 50ms, max: 100ms}")...)
+	app.on("evt-fails", failing(1, 503))
+	app.on("evt-hangs", func(w http.ResponseWriter, r *http.Request, run int) {
+		if run == 1 {
+			<-r.Context().Done()
+		}
+		fmt.Fprintf(w, "run %d", run)
+	})
+	expect(t, s, "evt-works", "200 applied evt-works run 1")
+	expect(t, s, "evt-fails", "202 queued stored")
+	expect(t, s, "evt-hangs", "202 queued stored")
+	settles(t, s, "evt-fails", "200 replayed run 2")
+	settles(t, s, "evt-hangs", "200 replayed run 2")
+	wantAttempts(t, app, "evt-fails", "1", "2")
+	wantAttempts(t, app, "evt-hangs", "1", "2")
+	app.Close() // nobody listens any more
+	expect(t, s, "evt-away", "202 queued stored")
+	becomes(t, s, "evt-away", "queued", "unreachable")
+}
+
+// The ways in which a worker's process can end between two arrows, each with its one documented outcome. The process that
+// accepts holds its own jobs until the other one is dead.
+func TestKillTheWorkerBetweenArrows(t *testing.T) {
+	t.Run("before the claim is in the ledger", func(t *testing.T) {
+		app, tap, first, second := tappedWorker(t)
+		tap.Blackhole()
+		expect(t, second, "evt-1", "202 queued stored")
+		first.kill()
+		tap.Cut()
+		workOn(t, second)
+		becomes(t, second, "evt-1", "applied", "")
+		wantAttempts(t, app, "evt-1", "1")
+	})
+	t.Run("while the application works", func(t *testing.T) {
+		app, _, first, second := tappedWorker(t)
+		hold := make(chan struct{})
+		t.Cleanup(func() { close(hold) })
+		app.on("evt-1", func(w http.ResponseWriter, _ *http.Request, run int) {
+			if run == 1 {
+				<-hold
+			}
+			fmt.Fprintf(w, "run %d", run)
+		})
+		expect(t, second, "evt-1", "202 queued stored")
+		app.await(t, "evt-1")
+		first.kill()
+		expect(t, second, "evt-1", "202 queued stored")
+		workOn(t, second)
+		becomes(t, second, "evt-1", "applied", "")
+		wantAttempts(t, app, "evt-1", "1", "2")
+	})
+	t.Run("after the answer, before it is recorded", func(t *testing.T) {
+		app, tap, first, second := tappedWorker(t)
+		app.on("evt-1", func(w http.ResponseWriter, _ *http.Request, run int) {
+			if run == 1 {
+				tap.Blackhole()
+			}
+			fmt.Fprintf(w, "run %d", run)
+		})
+		expect(t, second, "evt-1", "202 queued stored")
+		app.await(t, "evt-1")
+		first.kill()
+		tap.Cut()
+		workOn(t, second)
+		becomes(t, second, "evt-1", "applied", "")
+		wantAttempts(t, app, "evt-1", "1", "2")
+		expect(t, second, "evt-1", "200 replayed run 2")
+	})
+	t.Run("after it is recorded", func(t *testing.T) {
+		app, tap, first, second := tappedWorker(t)
+		app.on("evt-1", func(w http.ResponseWriter, _ *http.Request, run int) {
+			tap.SwallowReplies()
+			fmt.Fprintf(w, "run %d", run)
+		})
+		expect(t, second, "evt-1", "202 queued stored")
+		becomes(t, second, "evt-1", "applied", "")
+		first.kill()
+		workOn(t, second)
+		expect(t, second, "evt-1", "200 replayed run 1")
+		wantAttempts(t, app, "evt-1", "1")
+	})
+}
+
+// tappedWorker is two replicas in accept mode: the first works jobs off, through a tap, the second accepts only.
+func tappedWorker(t *testing.T) (app *application, tap *testenv.Tap, first, second *sidecar) {
+	t.Helper()
+	app = newApplication(t)
+	database := testenv.Postgres(t)
+	config, err := pgx.ParseConfig(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap = testenv.NewTap(t, fmt.Sprintf("%s:%d", config.Host, config.Port))
+	env := func(url string) map[string]string {
+		return map[string]string{"DATABASE_URL": url, "SIDECAR_UPSTREAM": "http://" + app.address}
+	}
+	first = newSidecar(t, integration(t, accepting()...), env(tap.Through(t, database))).start(t)
+	second = newSidecar(t, integration(t, accepting("paused: true")...), env(database)).start(t)
+	expect(t, second, "evt-warm", "202 queued stored")
+	becomes(t, second, "evt-warm", "applied", "")
+	return app, tap, first, second
+}
+
+// workOn lets a sidecar that only accepted work jobs off.
+func workOn(t *testing.T, s *sidecar) {
+	t.Helper()
+	write(t, s.env["SIDECAR_CONFIG"], integration(t, accepting()...))
+}
+
+// A worker that is asked to stop finishes what it has begun, and takes nothing more.
+func TestStoppingWorkerFinishes(t *testing.T) {
+	app := newApplication(t)
+	database := testenv.Postgres(t)
+	env := map[string]string{"DATABASE_URL": database, "SIDECAR_UPSTREAM": "http://" + app.address}
+	s := newSidecar(t, integration(t, "mode: accept", "timeout: 10s", "lease: 30s", "concurrency: 1"), env).start(t)
+	release := make(chan struct{})
+	app.on("evt-1", func(w http.ResponseWriter, _ *http.Request, run int) {
+		<-release
+		fmt.Fprintf(w, "run %d", run)
+	})
+	expect(t, s, "evt-1", "202 queued ")
+	app.await(t, "evt-1")
+	expect(t, s, "evt-2", "202 queued ")
+	s.signal(syscall.SIGTERM)
+	await(t, "draining", func() error {
+		if _, err := http.Get("http://" + s.public + "/"); err == nil {
+			return fmt.Errorf("it still listens")
+		}
+		return nil
+	})
+	close(release)
+	<-s.ended
+	next := newSidecar(t, integration(t, "mode: accept", "timeout: 10s", "lease: 30s"), env).start(t)
+	expect(t, next, "evt-1", "200 replayed run 1")
+	becomes(t, next, "evt-2", "applied", "")
+	wantAttempts(t, app, "evt-1", "1")
+	wantAttempts(t, app, "evt-2", "1")
+}
+
+func TestReplicasShareTheWork(t *testing.T) {
+	const events = 300
+	app := newApplication(t)
+	first, second := replicas(t, testenv.Postgres(t), app, accepting()...)
+	var next atomic.Int64
+	var sending sync.WaitGroup
+	for i := range 8 {
+		sending.Go(func() {
+			for n := next.Add(1); n <= events; n = next.Add(1) {
+				expect(t, []*sidecar{first, second}[i%2], fmt.Sprintf("evt-%d", n), "202 queued stored")
+			}
+		})
+	}
+	sending.Wait()
+	for n := 1; n <= events; n++ {
+		event := fmt.Sprintf("evt-%d", n)
+		becomes(t, first, event, "applied", "")
+		wantAttempts(t, app, event, "1")
+	}
+}
+
+// One account's application does not answer and its sender floods: another's events are not delayed.
+func TestADeadApplicationDelaysNobodyElse(t *testing.T) {
+	app := newApplication(t)
+	env := map[string]string{"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + app.address}
+	lines := []string{"mode: accept", "timeout: 5s", "lease: 15s"}
+	orders := integration(t, lines...)
+	_, entry, _ := strings.Cut(integration(t, lines...), "integrations:\n")
+	entry = strings.NewReplacer("account: acme", "account: calm", route, route+"/calm").Replace(entry)
+	s := newSidecar(t, orders+entry, env).start(t)
+	hold := make(chan struct{})
+	t.Cleanup(func() { close(hold) })
+	for i := range 300 {
+		event := fmt.Sprintf("evt-%d", i)
+		app.on(event, func(_ http.ResponseWriter, r *http.Request, _ int) {
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+			}
+		})
+		expect(t, s, event, "202 queued ")
+	}
+	app.await(t, "evt-0")
+	calm := *s
+	calm.public += route + "/calm#" // the rest of the path is a fragment
+	var slowest time.Duration
+	for i := range 30 {
+		event := fmt.Sprintf("calm-%d", i)
+		began := time.Now()
+		expect(t, &calm, event, "202 queued ")
+		app.await(t, event)
+		slowest = max(slowest, time.Since(began))
+	}
+	if slowest > 2*time.Second {
+		t.Errorf("an event of another account waited %s", slowest)
+	}
+}
+
+func TestPauseAndResume(t *testing.T) {
+	app := newApplication(t)
+	database := testenv.Postgres(t)
+	t.Run("accept mode holds", func(t *testing.T) {
+		first, second := replicas(t, database, app, accepting()...)
+		expect(t, first, "evt-before", "202 queued stored")
+		becomes(t, first, "evt-before", "applied", "")
+		hold(t, first, "pause")
+		awaitHeld(t, first, true)
+		awaitHeld(t, second, true)
+		expect(t, second, "evt-held", "202 queued stored")
+		if exit, out := first.run(t, "pause", "acme/orders", "--actor", "ada", "--reason", "again"); exit != 1 {
+			t.Errorf("pausing twice: exit %d\n%s", exit, out)
+		}
+		if exit, out := first.run(t, "pause", "acme/nobody", "--actor", "ada", "--reason", "typo"); exit != 2 {
+			t.Errorf("pausing nobody: exit %d\n%s", exit, out)
+		}
+		becomes(t, first, "evt-held", "queued", "accepted")
+		hold(t, first, "resume")
+		becomes(t, first, "evt-held", "applied", "")
+		wantAttempts(t, app, "evt-held", "1")
+		first.kill()
+		second.kill()
+	})
+	t.Run("forward mode answers 503", func(t *testing.T) {
+		first, second := replicas(t, database, app)
+		hold(t, first, "pause")
+		for _, s := range []*sidecar{first, second} {
+			awaitHeld(t, s, true)
+			got := send(t, s, "evt-forward")
+			if got.String() != "503 paused" || got.header.Get("Retry-After") == "" {
+				t.Errorf("paused: %s, Retry-After %q", got, got.header.Get("Retry-After"))
+			}
+		}
+		hold(t, second, "resume")
+		for _, s := range []*sidecar{first, second} {
+			awaitHeld(t, s, false)
+		}
+		expect(t, first, "evt-forward", "200 applied evt-forward run 1")
+	})
+}
+
+func hold(t *testing.T, s *sidecar, verb string) {
+	t.Helper()
+	if exit, out := s.run(t, verb, "acme/orders", "--actor", "ada", "--reason", "maintenance"); exit != 0 {
+		t.Fatalf("%s: exit %d\n%s", verb, exit, out)
+	}
+}
+
+// awaitHeld expects a replica to know within two seconds.
+func awaitHeld(t *testing.T, s *sidecar, want bool) {
+	t.Helper()
+	began := time.Now()
+	await(t, "the pause", func() error {
+		page, err := fetch("http://" + s.admin + "/api/v1/status")
+		page = strings.ReplaceAll(page, " ", "")
+		if err == nil && strings.Contains(page, `"paused_by_operator":true`) != want {
+			err = fmt.Errorf("it does not know")
+		}
+		return err
+	})
+	if took := time.Since(began); took > 2500*time.Millisecond {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// While nothing happens a replica asks the ledger at most once a second.
+func TestIdleReplicaAsksSeldom(t *testing.T) {
+	app := newApplication(t)
+	database := testenv.Postgres(t)
+	env := map[string]string{"DATABASE_URL": database, "SIDECAR_UPSTREAM": "http://" + app.address}
+	s := newSidecar(t, integration(t, accepting()...), env).start(t)
+	expect(t, s, "evt-1", "202 queued stored")
+	app.await(t, "evt-1")
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	transactions := func() (count int64) {
+		t.Helper()
+		const query = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+		if err := conn.QueryRow(t.Context(), query).Scan(&count); err != nil {
+			t.Fatal(err)
+		}
+		return count
+	}
+	quiet := time.NewTimer(11 * time.Second) // what was done reaches the statistics
+	<-quiet.C
+	const span = 12 * time.Second
+	before := transactions()
+	quiet.Reset(span)
+	<-quiet.C
+	if asked := transactions() - before; asked > int64(span/time.Second)+1 {
+		t.Errorf("%d transactions in %s", asked, span)
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/sqlite"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
@@ -115,27 +114,12 @@ func (d *demo) startChild(ctx context.Context) (*demoChild, error) {
 	}
 	defer func() { _ = log.Close() }() // the child has it
 	child.cmd = exec.CommandContext(ctx, self, "run")
-	child.cmd.Env = d.inherited(d.environment(child.public, child.admin, crashLedger))
+	child.cmd.Env = d.program.inherited(d.environment(child.public, child.admin, crashLedger))
 	child.cmd.Stdout, child.cmd.Stderr = log, log
 	if err := child.cmd.Start(); err != nil {
 		return nil, err
 	}
 	return child, await(ctx, func() error { return child.ready(ctx) })
-}
-
-// inherited is this process's environment with the demo's settings in place of whatever settings it has.
-func (d *demo) inherited(settings config.Environment) []string {
-	var env []string
-	for name, value := range d.program.environ {
-		_, ours := settings[name]
-		if !ours && !strings.HasPrefix(name, "SIDECAR_") && !strings.HasPrefix(name, "OTEL_") && name != "REDIS_URL" {
-			env = append(env, name+"="+value)
-		}
-	}
-	for name, value := range settings {
-		env = append(env, name+"="+value)
-	}
-	return env
 }
 
 func (c *demoChild) ready(ctx context.Context) error {

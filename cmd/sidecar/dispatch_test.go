@@ -31,7 +31,7 @@ func TestExitStatuses(t *testing.T) {
 		"unknown command":      {[]string{"serve"}, 2, `unknown command "serve"`},
 		"unknown flag":         {[]string{"version", "--loud"}, 2, "version [--json]"},
 		"an argument too many": {[]string{"check", "this"}, 2, "sidecar check"},
-		"not built":            {[]string{"drill"}, 2, "not supported in this version"},
+		"not built":            {[]string{"audit"}, 2, "not supported in this version"},
 		"sign nothing":         {[]string{"sign"}, 2, "--body FILE"},
 		"verify nothing":       {[]string{"verify"}, 2, "--provider NAME"},
 		"verify both":          {[]string{"verify", "--provider", "stripe", "--integration", "a/b"}, 2, "--provider NAME"},

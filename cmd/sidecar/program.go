@@ -14,6 +14,8 @@ type program struct {
 	out     io.Writer
 	err     io.Writer
 	environ config.Environment
+	// alter changes a server of the drill before it runs. Tests break promises with it, to see that the drill notices.
+	alter func(*server) error
 }
 
 func newProgram() *program {
@@ -37,4 +39,20 @@ func (p *program) settings() (config.Settings, error) { return config.LoadSettin
 // integrations reads the integrations file and its secrets once, as a command does that ends soon.
 func (p *program) integrations(settings config.Settings) (*config.Set, error) {
 	return config.LoadIntegrations(settings.Config, config.Source{ReadFile: os.ReadFile, LookupEnv: p.lookupEnv})
+}
+
+// inherited is this process's environment for a sidecar in a process of its own, with these settings in place of whatever
+// settings it has.
+func (p *program) inherited(settings config.Environment) []string {
+	var env []string
+	for name, value := range p.environ {
+		_, ours := settings[name]
+		if !ours && !strings.HasPrefix(name, "SIDECAR_") && !strings.HasPrefix(name, "OTEL_") && name != "REDIS_URL" {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range settings {
+		env = append(env, name+"="+value)
+	}
+	return env
 }

@@ -15,7 +15,7 @@ func (p *program) migrate(ctx context.Context, args []string) error {
 		return err
 	}
 	settings.Migrate = "auto"
-	opened, err := openStore(ctx, settings, 0)
+	opened, err := openStore(ctx, settings, 0, nil)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type server struct {
 	attention *telemetry.Attention
 	health    *health
 	telemetry *telemetry.Providers
+	watch     *telemetry.Watch
 	upstream  *upstream.Upstream
 	passing   *upstream.Passthrough
 	proxy     *proxy.Proxy
@@ -64,7 +65,7 @@ func (p *program) newServer(ctx context.Context, settings config.Settings) (*ser
 	if s.listeners, err = openListeners(ctx, settings, s.log); err != nil {
 		return nil, err
 	}
-	for _, build := range []func(context.Context) error{s.buildLedger, s.buildTelemetry, s.buildProxy, s.buildAdmin} {
+	for _, build := range []func(context.Context) error{s.buildTelemetry, s.buildLedger, s.buildProxy, s.buildAdmin} {
 		if err := build(ctx); err != nil {
 			return nil, err
 		}
@@ -83,25 +84,6 @@ func (p *program) newServer(ctx context.Context, settings config.Settings) (*ser
 	return s, nil
 }
 
-func (s *server) buildLedger(ctx context.Context) error {
-	var err error
-	if s.store, err = openStore(ctx, s.settings, restartPatience); err != nil {
-		return err
-	}
-	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{
-		Store: s.store, Replica: s.replica, Policy: s.active.policy, Worker: true, ForgetEvery: forgetEvery,
-	})
-	if err != nil {
-		return err
-	}
-	s.cache, err = rediscache.New(rediscache.Config{Ledger: s.keeper, Namespace: s.settings.Namespace, URL: s.settings.RedisURL})
-	if err != nil {
-		return config.Problems{{Key: "REDIS_URL", Text: err.Error()}}
-	}
-	s.desk = s.cache.Desk(s.keeper)
-	return nil
-}
-
 func (s *server) buildTelemetry(ctx context.Context) error {
 	var err error
 	telemetry.TellFaults(s.log)
@@ -111,20 +93,41 @@ func (s *server) buildTelemetry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.attention, err = telemetry.NewAttention(s.telemetry.Meter, s.keeper); err != nil {
-		return err
-	}
-	if err := telemetry.ObserveCache(s.telemetry.Meter, s.cache.Stats); err != nil {
+	if s.watch, err = telemetry.NewWatch(s.log, s.telemetry.Tracer, s.telemetry.Meter); err != nil {
 		return err
 	}
 	return s.watchConfig()
 }
 
-func (s *server) buildProxy(context.Context) error {
-	watch, err := telemetry.NewWatch(s.log, s.telemetry.Tracer, s.telemetry.Meter)
+func (s *server) buildLedger(ctx context.Context) error {
+	tracer, err := telemetry.NewDatabase(s.telemetry.Tracer, s.telemetry.Meter)
 	if err != nil {
 		return err
 	}
+	if s.store, err = openStore(ctx, s.settings, restartPatience, tracer); err != nil {
+		return err
+	}
+	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{
+		Store: s.store, Replica: s.replica, Policy: s.active.policy, Worker: true, ForgetEvery: forgetEvery,
+	})
+	if err != nil {
+		return err
+	}
+	s.cache, err = rediscache.New(rediscache.Config{
+		Ledger: s.keeper, Namespace: s.settings.Namespace, URL: s.settings.RedisURL, Observer: s.watch,
+	})
+	if err != nil {
+		return config.Problems{{Key: "REDIS_URL", Text: err.Error()}}
+	}
+	s.desk = s.cache.Desk(s.keeper)
+	if s.attention, err = telemetry.NewAttention(s.telemetry.Meter, s.keeper); err != nil {
+		return err
+	}
+	return telemetry.ObserveCache(s.telemetry.Meter, s.cache.Stats)
+}
+
+func (s *server) buildProxy(context.Context) error {
+	var err error
 	c := upstream.Config{URL: s.settings.Upstream, OnError: proxy.PassFailed}
 	if s.upstream, err = upstream.New(c); err != nil {
 		return config.Problems{{Key: "SIDECAR_UPSTREAM", Text: err.Error()}}
@@ -136,12 +139,12 @@ func (s *server) buildProxy(context.Context) error {
 		}
 		passthrough = s.passing
 	}
-	if err := s.buildWorker(watch); err != nil {
+	if err := s.buildWorker(s.watch); err != nil {
 		return err
 	}
 	s.proxy, err = proxy.New(proxy.Config{
 		Ledger: worker.Waking{Ledger: s.cache, Dispatcher: s.worker}, Held: s.worker.Held, Application: application{s.upstream, s.health}, Passthrough: passthrough,
-		Guard: s.settings.Guard, Budget: int64(s.settings.MaxInflight), Watch: watch,
+		Guard: s.settings.Guard, Budget: int64(s.settings.MaxInflight), Watch: s.watch,
 	})
 	if err != nil {
 		return err

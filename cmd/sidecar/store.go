@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/postgres"
@@ -26,13 +28,14 @@ type store struct {
 }
 
 // openStore opens the ledger. A PostgreSQL out of reach is no error: it is connected to when it is needed. An embedded
-// ledger in somebody's hands is waited for as long as patience says.
-func openStore(ctx context.Context, settings config.Settings, patience time.Duration) (*store, error) {
+// ledger in somebody's hands is waited for as long as patience says. A tracer, where there is one, sees the round trips.
+func openStore(ctx context.Context, settings config.Settings, patience time.Duration, tracer pgx.QueryTracer) (*store, error) {
 	if path := settings.Database.SQLite; path != "" {
 		return openEmbedded(ctx, path, patience)
 	}
 	opened, err := postgres.Open(ctx, postgres.Config{
 		URL: settings.Database.PostgresURL, Namespace: settings.Namespace, NoMigrate: settings.Migrate == "off",
+		Tracer: tracer,
 	})
 	if err != nil {
 		return nil, config.Problems{{Key: "DATABASE_URL", Text: err.Error()}}
@@ -65,7 +68,7 @@ func (p *program) openKeeper(ctx context.Context, settings config.Settings) (*de
 			return nil, nil, fmt.Errorf("there is no ledger at %s", path)
 		}
 	}
-	opened, err := openStore(ctx, settings, 0)
+	opened, err := openStore(ctx, settings, 0, nil)
 	if errors.Is(err, sqlite.ErrHeld) {
 		return nil, nil, fmt.Errorf("%w: ask the running sidecar at http://%s/api/v1/, or stop it first", err, settings.AdminListen)
 	}

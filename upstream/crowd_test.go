@@ -93,7 +93,7 @@ func chatter(front string, sender, requests int) error {
 		body, err := io.ReadAll(response.Body)
 		broken := response.StatusCode == http.StatusBadGateway || kind == "/break" && err != nil
 		if !broken && (err != nil || string(body) != want) {
-			return fmt.Errorf("%.60q was answered with %d, %.60q, %v", raw, response.StatusCode, body, err)
+			return fmt.Errorf("%.60q was answered with %d, %.60q, %w", raw, response.StatusCode, body, err)
 		}
 		if err != nil || response.Close {
 			c = nil

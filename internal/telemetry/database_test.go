@@ -50,7 +50,7 @@ func TestRoundTripsOfPostgreSQL(t *testing.T) {
 	for _, span := range spans.Ended() {
 		told.WriteString(span.Name())
 		for _, a := range span.Attributes() {
-			told.WriteString(" " + string(a.Key) + "=" + a.Value.Emit())
+			told.WriteString(" " + string(a.Key) + "=" + a.Value.String())
 		}
 		told.WriteString("\n")
 	}

@@ -113,7 +113,7 @@ func TestOneTracePerDelivery(t *testing.T) {
 
 func has(attributes []attribute.KeyValue, key, value string) bool {
 	for _, a := range attributes {
-		if string(a.Key) == key && a.Value.Emit() == value {
+		if string(a.Key) == key && a.Value.String() == value {
 			return true
 		}
 	}

@@ -73,6 +73,9 @@ func (o *object) annotation(name string) string {
 	return textOf(child(o.root, "metadata", "annotations", name))
 }
 
+// isHook tells that Helm runs the object at its own time.
+func (o *object) isHook() bool { return o.annotation("helm.sh/hook") != "" }
+
 // owned tells that a controller made the object, and would undo what is done to it.
 func (o *object) owned() bool {
 	owners := child(o.root, "metadata", "ownerReferences")

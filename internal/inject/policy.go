@@ -72,7 +72,7 @@ func policyFor(o *object, workloads []*workload) (found *workload, shared string
 		case !o.near(w.object) || !selects(labels, w.pod.Metadata.Labels):
 		case w.selected:
 			found = w
-		case w.listen == 0:
+		case w.listen == 0 && !w.object.isHook():
 			shared = w.object.String()
 		}
 	}

@@ -226,8 +226,12 @@ func (r *run) planAround(objects []*object, services []*service, workloads []*wo
 		return nil
 	}
 	for _, s := range services {
+		changes := len(r.changes)
 		if err := r.planService(s, workloads); err != nil {
 			return err
+		}
+		if len(r.changes) > changes {
+			r.passersBy(s, objects)
 		}
 	}
 	for _, o := range objects {
@@ -248,7 +252,7 @@ func (r *run) jobs(objects []*object) {
 	for _, o := range objects {
 		if o.kind == "Job" || o.kind == "CronJob" {
 			reason := "skipped: nothing is delivered to a job"
-			if o.annotation("helm.sh/hook") != "" {
+			if o.isHook() {
 				reason += ", and it is a Helm hook"
 			}
 			r.note(o, reason)

@@ -50,7 +50,7 @@ func (r *run) wish(w *workload) string {
 // unfit tells why an object must not get a sidecar.
 func unfit(o *object) (reason string, err error) {
 	switch wish := textOf(child(o.templateSite().root, "metadata", "annotations", wishKey)); {
-	case o.annotation("helm.sh/hook") != "":
+	case o.isHook():
 		return "a Helm hook", nil
 	case o.owned():
 		return "made by a controller; inject what made it", nil

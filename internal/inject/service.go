@@ -100,12 +100,29 @@ func (r *run) planService(s *service, workloads []*workload) error {
 	return nil
 }
 
+// passersBy warns of pods that end by themselves and have the labels that a changed Service selects: where a name kept them
+// out of its endpoints, a number does not.
+func (r *run) passersBy(s *service, objects []*object) {
+	for _, o := range objects {
+		var template *yaml.Node
+		switch {
+		case o.kind == "Job" || o.isHook():
+			template = o.templateSite().root
+		case o.kind == "CronJob":
+			template = child(o.root, "spec", "jobTemplate", "spec", "template")
+		}
+		if template != nil && s.object.near(o) && selects(s.selector, stringMap(child(template, "metadata", "labels"))) {
+			r.warn(s.object, fmt.Sprintf("it also selects the pods of %s: while one runs, requests that reach it are refused; give it other labels", o))
+		}
+	}
+}
+
 // guards is the selected workload whose application a port leads to; nil where there is none.
 func (s *service) guards(port servicePort, workloads []*workload) (*workload, error) {
 	var guarded *workload
 	var open []string
 	for _, w := range workloads {
-		if !s.reaches(w) || port.protocol != "TCP" {
+		if !s.reaches(w) || port.protocol != "TCP" || w.object.isHook() {
 			continue
 		}
 		switch number := w.pod.resolve(port.target); {

@@ -257,6 +257,7 @@ func TestLedgerGoesAndComes(t *testing.T) {
 	first, _ := replicas(t, database, app)
 	expect(t, first, "evt-before", "200 applied evt-before run 1")
 	cluster.Stop()
+	expect(t, first, "evt-before", "200 replayed evt-before run 1") // remembered
 	expect(t, first, "evt-down", "503 ledger_unavailable")
 	if got, err := try(first, payload("evt-down"), false); err != nil || got.status != http.StatusUnauthorized {
 		t.Errorf("unsigned: %v %v", got, err)

@@ -52,7 +52,7 @@ func (x *exchange) admit() *reply {
 func (x *exchange) authenticate() *reply {
 	_, done := x.stage(StageVerify)
 	defer done()
-	proof, err := x.route.Verifier.Authenticate(x.delivery, x.config.Now())
+	proof, err := x.verifier().Authenticate(x.delivery, x.config.Now())
 	var rejection *verify.Rejection
 	if errors.As(err, &rejection) && !rejection.Event {
 		return refusal(signatureRejected(string(rejection.Reason)))
@@ -94,6 +94,9 @@ func (x *exchange) claim() *reply {
 		}
 		if !x.waitHere(pause) {
 			return nil
+		}
+		if refusal := x.distrusted(); refusal != nil {
+			return refusal
 		}
 	}
 }

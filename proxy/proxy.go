@@ -64,7 +64,8 @@ func New(c Config) (*Proxy, error) {
 	return &Proxy{config: c, budget: newBudget(c.Budget)}, nil
 }
 
-// Serve puts a set of routes in force, all at once. Requests under way finish under the set they began with. A path that
+// Serve puts a set of routes in force, all at once. Requests under way finish under the set they began with, but for their
+// credentials: those are asked for as they are when the body has been read, and again when a duplicate has waited. A path that
 // was a route and is none any more stays closed until the process ends, so that taking an integration out of the
 // configuration never opens its path.
 func (p *Proxy) Serve(routes []Route) error {

@@ -14,7 +14,8 @@ import (
 type Config struct {
 	Ledger      dedupe.Ledger
 	Application Application
-	Passthrough http.Handler              // serves what no route guards; nil: 404
+	Passthrough http.Handler              // the application, for open paths and for the senders' control messages; required
+	RoutesOnly  bool                      // what no route guards is 404
 	Guard       []string                  // path prefixes under which nothing passes that is no route
 	Budget      int64                     // bytes of bodies being handled at once; 0: 256 MiB
 	BodyTimeout time.Duration             // for reading a guarded body; 0: 30 s

@@ -118,6 +118,18 @@ func TestControlMessages(t *testing.T) {
 	}
 }
 
+// A control message belongs to a route: it reaches the application also where nothing else passes.
+func TestControlMessagesPassWhereNothingElseDoes(t *testing.T) {
+	e := newEdge(t, func(c *proxy.Config, _ *proxy.Route) { c.RoutesOnly = true })
+	e.verifier.proof.Control = &verify.Control{Name: "challenge"}
+	if _, body := e.post(t, "ping"); body != "passed "+hook+" ping" {
+		t.Errorf("passed on as %q", body)
+	}
+	if answer, _ := e.send(t, "GET", "/open", nil); answer.StatusCode != http.StatusNotFound {
+		t.Errorf("an open path: status %d", answer.StatusCode)
+	}
+}
+
 func TestAnswersNeverCarryOurNamesFromTheApplication(t *testing.T) {
 	e := newEdge(t, nil)
 	e.app.forward = func(context.Context, upstream.Attempt) delivery.Result {

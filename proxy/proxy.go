@@ -38,10 +38,10 @@ type table struct {
 	closed map[string]struct{} // paths that were routes once
 }
 
-// New makes a Proxy. Ledger and Application are required.
+// New makes a Proxy. Ledger, Application and Passthrough are required.
 func New(c Config) (*Proxy, error) {
-	if c.Ledger == nil || c.Application == nil {
-		return nil, errors.New("proxy: a ledger and an application are required")
+	if c.Ledger == nil || c.Application == nil || c.Passthrough == nil {
+		return nil, errors.New("proxy: a ledger, an application and the way through to it are required")
 	}
 	if c.Budget == 0 {
 		c.Budget = defaultBudget
@@ -84,7 +84,7 @@ func (p *Proxy) Serve(routes []Route) error {
 	if last := p.table.Load(); last != nil {
 		next.keepClosed(last)
 	}
-	next.guard = NewGuard(paths, p.config.Guard, next.closedPaths(), p.config.Passthrough != nil)
+	next.guard = NewGuard(paths, p.config.Guard, next.closedPaths(), !p.config.RoutesOnly)
 	p.table.Store(next)
 	return nil
 }

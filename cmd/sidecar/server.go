@@ -132,19 +132,16 @@ func (s *server) buildProxy(context.Context) error {
 	if s.upstream, err = upstream.New(c); err != nil {
 		return config.Problems{{Key: "SIDECAR_UPSTREAM", Text: err.Error()}}
 	}
-	var passthrough http.Handler
-	if s.settings.Passthrough == "on" {
-		if s.passing, err = upstream.NewPassthrough(c); err != nil {
-			return err
-		}
-		passthrough = s.passing
+	if s.passing, err = upstream.NewPassthrough(c); err != nil {
+		return err
 	}
 	if err := s.buildWorker(s.watch); err != nil {
 		return err
 	}
 	s.proxy, err = proxy.New(proxy.Config{
-		Ledger: worker.Waking{Ledger: s.cache, Dispatcher: s.worker}, Held: s.worker.Held, Application: application{s.upstream, s.health}, Passthrough: passthrough,
-		Guard: s.settings.Guard, Budget: int64(s.settings.MaxInflight), Watch: s.watch,
+		Ledger: worker.Waking{Ledger: s.cache, Dispatcher: s.worker}, Held: s.worker.Held, Watch: s.watch,
+		Application: application{s.upstream, s.health}, Passthrough: s.passing, RoutesOnly: s.settings.Passthrough == "off",
+		Guard: s.settings.Guard, Budget: int64(s.settings.MaxInflight),
 	})
 	if err != nil {
 		return err

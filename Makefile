@@ -84,6 +84,14 @@ fmt-check: ## fail when a file is not formatted
 vet: ## run go vet
 	go vet ./...
 
+# Which events, which behaviour of the application, and which faults in which order: the same for the same seed.
+CHAOS_EVENTS ?= 20000
+CHAOS_SEED ?= 1
+
+.PHONY: chaos
+chaos: services ## kill replicas and PostgreSQL under load and check that nothing acknowledged is lost (about a minute)
+	go test ./internal/e2e -run 'TestChaos$$' -count=1 -v -timeout 30m -chaos.events $(CHAOS_EVENTS) -chaos.seed $(CHAOS_SEED)
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (5s)
 	@scripts/fuzz $(FUZZTIME) $(PACKAGES)

@@ -12,9 +12,9 @@ const (
 	smallestGuess = 4 << 10 // bytes of a body that is not known yet
 )
 
-// crew counts who is at work. No scope gets all of it: one may have no more running than there are slots free, and one
-// whose attempts bring no answer is slowed down, so that an account's dead application does not delay another's events.
-// Safe for concurrent use.
+// crew counts who is at work. The last quarter of its hands is for scopes that have none yet, one each, and a scope whose
+// attempts bring no answer is slowed down, so that an account's dead application does not delay another's events. Safe for
+// concurrent use.
 type crew struct {
 	slots int
 	bytes int64
@@ -49,19 +49,43 @@ func (c *crew) gang(scope delivery.Scope) *gang {
 func (c *crew) quotas(routes []Route, held func(delivery.Scope) bool) ([]dedupe.Quota, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	free := c.slots - c.busy
 	quotas := make([]dedupe.Quota, 0, len(routes))
+	common, sharers := c.common(), c.sharers()
 	for i := range routes {
 		if route := &routes[i]; !route.Hold && !held(route.Scope) {
-			quotas = append(quotas, dedupe.Quota{Scope: route.Scope, Most: c.most(route, free), Policy: route.Policy})
+			quotas = append(quotas, dedupe.Quota{Scope: route.Scope, Most: c.most(route, common, sharers), Policy: route.Policy})
 		}
 	}
-	return quotas, free
+	if common > 0 {
+		return quotas, common
+	}
+	return quotas, c.slots - c.busy
 }
 
-func (c *crew) most(route *Route, free int) int {
+// common is how many hands are free for everybody.
+func (c *crew) common() int { return max(0, c.slots-c.slots/4-c.busy) }
+
+// sharers is how many scopes have hands.
+func (c *crew) sharers() int {
+	count := 0
+	for _, g := range c.scopes {
+		if g.running > 0 {
+			count++
+		}
+	}
+	return count
+}
+
+func (c *crew) most(route *Route, common, sharers int) int {
 	g := c.gang(route.Scope)
-	most := min(g.pace-g.running, (free-g.running+1)/2)
+	most := common
+	switch {
+	case g.running > 0 && common > 0:
+		most = max(1, common/sharers)
+	case g.running == 0:
+		most = max(1, common/2)
+	}
+	most = min(most, g.pace-g.running)
 	if route.Concurrency > 0 {
 		most = min(most, route.Concurrency-g.running)
 	}
@@ -101,4 +125,11 @@ func (c *crew) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.busy == 0
+}
+
+// mostlyFree tells that there are hands for more than a handful.
+func (c *crew) mostlyFree() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return 4*c.busy <= c.slots
 }

@@ -55,6 +55,7 @@ type Config struct {
 type Dispatcher struct {
 	config Config
 	wake   chan struct{}
+	hurry  chan struct{} // a backlog waits and most hands are free
 	crew   *crew
 	held   atomic.Pointer[map[delivery.Scope]struct{}] // paused by persons
 	open   atomic.Pointer[map[delivery.Scope]struct{}] // whose jobs the last look could have taken
@@ -90,15 +91,17 @@ func NewDispatcher(c Config) (*Dispatcher, error) {
 	if c.Every == 0 {
 		c.Every = defaultEvery
 	}
-	d := &Dispatcher{config: c, wake: make(chan struct{}, 1), crew: newCrew(c.Slots, c.Bytes)}
+	d := &Dispatcher{config: c, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), crew: newCrew(c.Slots, c.Bytes)}
 	d.attempts, d.stop = context.WithCancel(context.Background())
 	return d, nil
 }
 
 // Wake makes the dispatcher look now: a job has become due.
-func (d *Dispatcher) Wake() {
+func (d *Dispatcher) Wake() { signal(d.wake) }
+
+func signal(to chan struct{}) {
 	select {
-	case d.wake <- struct{}{}:
+	case to <- struct{}{}:
 	default: // it is about to
 	}
 }
@@ -172,6 +175,8 @@ func (d *Dispatcher) pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
+	case <-d.hurry:
+		return true
 	case <-timer.C:
 		return true
 	}
@@ -179,6 +184,10 @@ func (d *Dispatcher) pause(ctx context.Context) bool {
 
 // look claims what is due and there is room for, and starts it.
 func (d *Dispatcher) look(ctx context.Context) {
+	select {
+	case <-d.hurry: // of before
+	default:
+	}
 	d.looked = time.Now()
 	routes := d.config.Routes()
 	quotas, most := d.crew.quotas(routes, d.Held)
@@ -231,10 +240,19 @@ func (d *Dispatcher) start(ctx context.Context, work *dedupe.Work, route *Route)
 			a.release()
 		}
 		d.crew.end(work.Claim.Scope, size, result != delivery.Answered)
-		if d.backlog.Load() {
-			d.Wake()
-		}
+		d.goOn()
 	})
+}
+
+// goOn looks for more when there is more: at once where there are many hands for it, else by and by.
+func (d *Dispatcher) goOn() {
+	if !d.backlog.Load() {
+		return
+	}
+	if d.crew.mostlyFree() {
+		signal(d.hurry)
+	}
+	d.Wake()
 }
 
 // tell logs a failure once until it is over.

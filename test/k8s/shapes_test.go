@@ -36,6 +36,10 @@ func node(t *testing.T) string {
 	if err := cluster.post("/api/v1/nodes", map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name}}); err != nil {
 		t.Fatal(err)
 	}
+	// The server taints every new node until somebody has looked at it.
+	if err := cluster.merge("/api/v1/nodes/"+name, map[string]any{"spec": map[string]any{"taints": nil}}); err != nil {
+		t.Fatal(err)
+	}
 	ready := map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}}
 	if err := cluster.merge("/api/v1/nodes/"+name+"/status", ready); err != nil {
 		t.Fatal(err)

@@ -129,3 +129,49 @@ integrations:
 		t.Errorf("what is no YAML says %v", got)
 	}
 }
+
+func TestAcceptModeReachesItsRooms(t *testing.T) {
+	set := mustLoad(t, "integrations:\n"+integration("mode: accept", "retry: {max_attempts: 7, max_age: 2h, initial: 1s, max: 1m}",
+		"record: {rejected: [404]}", "accept: {status: 200, body: ok, content_type: text/html}", "concurrency: 3", "timeout: 3s",
+		"lease: 9s", "in_doubt: quarantine"), nil)
+	route, work := set.Routes()[0], set.WorkRoutes()[0]
+	if !route.Accept || route.Acknowledge.Status != 200 || route.Acknowledge.Body != "ok" || route.Acknowledge.ContentType != "text/html" {
+		t.Errorf("route is %+v", route)
+	}
+	policy := work.Policy.Worked()
+	if policy.OnFailure != dedupe.Queue || policy.Limit != (dedupe.Limit{MaxAttempts: 7, MaxAge: 2 * time.Hour}) ||
+		policy.Backoff.Initial != time.Second || policy.Backoff.Max != time.Minute || policy.InDoubt != dedupe.Quarantine ||
+		!policy.Record.Rejected(404) || policy.Record.Rejected(422) {
+		t.Errorf("policy is %+v", policy)
+	}
+	if work.Scope != "acme/payments" || work.Concurrency != 3 || work.Timeout != 3*time.Second || work.Hold || work.KeyHeader != "Idempotency-Key" {
+		t.Errorf("work is %+v", work)
+	}
+	if route.Policy.OnFailure != dedupe.Queue || route.Policy.Limit != policy.Limit {
+		t.Errorf("deliveries have the policy %+v", route.Policy)
+	}
+}
+
+// The worker has jobs of forward-only integrations, too: replayed dead letters.
+func TestWorkOfForwardModeIsLimitedByRetry(t *testing.T) {
+	set := mustLoad(t, "integrations:\n"+integration("forward_limit: {max_attempts: 4}"), nil)
+	route, work := set.Routes()[0], set.WorkRoutes()[0].Policy.Worked()
+	if route.Accept || route.Policy.OnFailure != dedupe.Respond || route.Policy.Limit.MaxAttempts != 4 || route.Policy.Record.Rejected != nil {
+		t.Errorf("deliveries have the policy %+v", route.Policy)
+	}
+	if work.OnFailure != dedupe.Queue || work.Limit != (dedupe.Limit{MaxAttempts: 200, MaxAge: 72 * time.Hour}) {
+		t.Errorf("the worker has the policy %+v", work)
+	}
+	queueing := mustLoad(t, "integrations:\n"+integration("on_failure: queue", "forward_limit: {max_attempts: 4}"), nil).Routes()[0]
+	if queueing.Accept || queueing.Policy.OnFailure != dedupe.Queue || queueing.Policy.Limit != (dedupe.Limit{MaxAttempts: 4, MaxAge: 72 * time.Hour}) {
+		t.Errorf("deliveries have the policy %+v", queueing.Policy)
+	}
+}
+
+func TestPausedAndDisabledIntegrationsHoldTheirJobs(t *testing.T) {
+	for _, line := range []string{"paused: true", "enabled: false"} {
+		if set := mustLoad(t, "integrations:\n"+integration("mode: accept", line), nil); !set.WorkRoutes()[0].Hold {
+			t.Errorf("%s works jobs off", line)
+		}
+	}
+}

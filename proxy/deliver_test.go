@@ -118,6 +118,44 @@ func TestControlMessages(t *testing.T) {
 	}
 }
 
+// Who asks for another protocol on a guarded route, with a message that nobody signed, gets none; and what only the
+// sidecar says there is not taken from anybody.
+func TestAControlMessagePassesWithoutWhatIsOursOrTheConnections(t *testing.T) {
+	passed := make(chan http.Header, 1)
+	e := newEdge(t, func(c *proxy.Config, _ *proxy.Route) {
+		c.Passthrough = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { passed <- r.Header })
+	})
+	e.verifier.proof.Control = &verify.Control{Name: "challenge"}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.server.URL+hook, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"Upgrade", "Te", "X-Hop", "Idempotency-Key", "IDEMPOTENCY_key", "Traceparent", "trace-parent", "tracestate", "Baggage",
+		"Sidecar-Scope", "sidecar_attempt", "Accept-Encoding", "X-Kept",
+	} {
+		request.Header[name] = []string{"evil"}
+	}
+	request.Header.Set("Connection", "Upgrade, X-Hop")
+	answer, err := e.server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	got := <-passed
+	for _, expected := range []string{"X-Kept", "Trace-Parent"} {
+		if got.Get(expected) != "evil" {
+			t.Errorf("%s did not pass", expected)
+		}
+		got.Del(expected)
+	}
+	got.Del("User-Agent")
+	got.Del("Content-Length")
+	if len(got) > 0 {
+		t.Errorf("passed with %v", got)
+	}
+}
+
 // A control message belongs to a route: it reaches the application also where nothing else passes.
 func TestControlMessagesPassWhereNothingElseDoes(t *testing.T) {
 	e := newEdge(t, func(c *proxy.Config, _ *proxy.Route) { c.RoutesOnly = true })
@@ -137,6 +175,8 @@ func TestAnswersNeverCarryOurNamesFromTheApplication(t *testing.T) {
 		r.Response.Header.Set("Sidecar-Receipt", "replayed")
 		r.Response.Header.Set("Sidecar-Other", "1")
 		r.Response.Header.Set("Idempotent-Replayed", "true")
+		r.Response.Header["sidecar_receipt"] = []string{"replayed"}
+		r.Response.Header["Idempotent_replayed"] = []string{"true"}
 		return r
 	}
 	answer, _ := e.post(t, "{}")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/upstream"
 	"github.com/webhook-sidecar/webhook-sidecar/verify"
 )
 
@@ -57,9 +58,11 @@ func (x *exchange) stage(s Stage) (context.Context, func()) {
 	}
 }
 
-// passOn hands a sender's control message to the application like any open path.
+// passOn hands a sender's control message to the application like any open path, but never with what a guarded one
+// keeps out: nobody gets through here to another protocol, or with a key of ours.
 func (x *exchange) passOn() {
 	r := x.r.WithContext(x.r.Context())
+	r.Header = upstream.Unclaimed(x.r.Header, x.route.KeyHeader)
 	r.Body = io.NopCloser(bytes.NewReader(x.delivery.Body))
 	r.ContentLength = int64(len(x.delivery.Body))
 	r.TransferEncoding = nil

@@ -7,16 +7,17 @@ import (
 	"strconv"
 )
 
-// errFraming ends a connection on which a request says in two ways how long it is. net/http would believe one of them and
-// keep the connection; a balancer in front may believe the other, and what one of them takes for a body is a request of
-// the other's: a way round every check.
-var errFraming = errors.New("a request has both Content-Length and Transfer-Encoding")
+// errFraming ends a connection on which a request leaves open how long it is. net/http would read it in one way and keep
+// the connection; a balancer in front may read it in another, and what one of them takes for a body is a request of the
+// other's: a way round every check.
+var errFraming = errors.New("a request leaves open how long it is")
 
 // maxHead is how much of a header section is held while it is incomplete. A longer one is net/http's to refuse.
 const maxHead = 1 << 20
 
-// StrictListener refuses requests with both Content-Length and Transfer-Encoding before net/http reads them. It follows
-// the messages on each HTTP/1.1 connection and changes none of their bytes.
+// StrictListener refuses requests with both Content-Length and Transfer-Encoding, with a length that is no number or
+// folded, and with Transfer-Encoding in HTTP/1.0, before net/http reads them. It follows the messages on each HTTP/1.1
+// connection and changes none of their bytes. Its connections have a method Unfollow, for whoever takes one over.
 func StrictListener(inner net.Listener) net.Listener { return strictListener{inner} }
 
 type strictListener struct{ net.Listener }
@@ -54,6 +55,9 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	return copy(p, noRequest), nil
 }
 
+// Unfollow ends the checking, because what comes from now on is another protocol. Nobody may be reading meanwhile.
+func (c *strictConn) Unfollow() { c.framing = framing{expect: opaque} }
+
 // CloseWrite lets net/http end a connection without cutting off the answer.
 func (c *strictConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
@@ -65,6 +69,7 @@ func (c *strictConn) CloseWrite() error {
 // framing follows the requests on one connection: which bytes are header sections, and which are bodies.
 type framing struct {
 	expect expectation
+	begun  bool   // a request has come before
 	head   []byte // of an incomplete header section or line
 	skip   int64  // bytes of a body or chunk still to come
 }
@@ -122,17 +127,19 @@ func (f *framing) headed(p []byte) (rest []byte, ok bool) {
 		f.head = f.head[:0]
 		return rest, true // empty lines before a request
 	}
-	length, chunked, both := lengths(head)
+	first := !f.begun
+	f.begun = true
+	found := extentOf(bytes.TrimLeft(head, "\r\n"))
 	f.head = f.head[:0]
 	switch {
-	case both:
+	case found.doubtful, found.http2 && !first:
 		return nil, false
-	case chunked:
-		f.expect = inChunkLine
-	case length > 0:
-		f.expect, f.skip = inBody, length
-	case length < 0:
+	case found.http2:
 		f.expect = opaque
+	case found.chunked:
+		f.expect = inChunkLine
+	case found.length > 0:
+		f.expect, f.skip = inBody, found.length
 	}
 	return rest, true
 }
@@ -215,43 +222,4 @@ func lineEnd(p []byte) int {
 		return -1
 	}
 	return end + 1
-}
-
-// lengths reads how long a request's body is. A negative length means that the connection is not to be followed any
-// further: it is upgraded, speaks HTTP/2, or is malformed.
-func lengths(head []byte) (length int64, chunked, both bool) {
-	var sized bool
-	for number := 0; len(head) > 0; number++ {
-		var line []byte
-		line, head, _ = bytes.Cut(head, []byte("\n"))
-		if number == 0 {
-			if bytes.HasPrefix(line, []byte("PRI * ")) {
-				return -1, false, false
-			}
-			continue
-		}
-		name, value, found := bytes.Cut(line, []byte(":"))
-		if !found {
-			continue
-		}
-		switch {
-		case bytes.EqualFold(name, []byte("Content-Length")):
-			sized = true
-			length = contentLength(value, length)
-		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
-			chunked = true
-		case bytes.EqualFold(name, []byte("Upgrade")):
-			length = -1
-		}
-	}
-	return length, chunked, sized && chunked
-}
-
-// contentLength keeps a decision to stop following.
-func contentLength(value []byte, before int64) int64 {
-	n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 63)
-	if err != nil || before < 0 {
-		return -1
-	}
-	return n
 }

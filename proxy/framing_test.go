@@ -37,19 +37,28 @@ func TestFramingFindsTwoLengthsWhereverTheyStand(t *testing.T) {
 		stream string
 		passes bool
 	}{
-		"plain requests":            {plainRequest + plainRequest + sizedRequest + chunkedRequest + plainRequest, true},
-		"two lengths":               {doubleRequest, false},
-		"behind a plain request":    {plainRequest + doubleRequest, false},
-		"behind a body":             {sizedRequest + doubleRequest, false},
-		"behind chunks":             {chunkedRequest + doubleRequest, false},
-		"behind empty lines":        {"\r\n\r\n" + doubleRequest, false},
-		"behind an empty line":      {"\r\n" + doubleRequest, false},
-		"other order, other case":   {strings.NewReplacer("Content-Length", "cONTENT-lENGTH", "Transfer-Encoding", "TRANSFER-ENCODING").Replace(doubleRequest), false},
-		"bare line feeds":           {strings.ReplaceAll(doubleRequest, "\r\n", "\n"), false},
-		"only looks like it":        {"POST / HTTP/1.1\r\nContent-Length: 66\r\nX-Transfer-Encoding: chunked\r\n\r\n" + doubleRequest[:66], true},
-		"inside a body":             {fmt.Sprintf("POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(doubleRequest), doubleRequest) + plainRequest, true},
-		"after an upgrade, no HTTP": {"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n" + doubleRequest, true},
-		"HTTP/2":                    {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + doubleRequest, true},
+		"plain requests":                            {plainRequest + plainRequest + sizedRequest + chunkedRequest + plainRequest, true},
+		"two lengths":                               {doubleRequest, false},
+		"behind a plain request":                    {plainRequest + doubleRequest, false},
+		"behind a body":                             {sizedRequest + doubleRequest, false},
+		"behind chunks":                             {chunkedRequest + doubleRequest, false},
+		"behind empty lines":                        {"\r\n\r\n" + doubleRequest, false},
+		"behind an empty line":                      {"\r\n" + doubleRequest, false},
+		"other order, other case":                   {strings.NewReplacer("Content-Length", "cONTENT-lENGTH", "Transfer-Encoding", "TRANSFER-ENCODING").Replace(doubleRequest), false},
+		"bare line feeds":                           {strings.ReplaceAll(doubleRequest, "\r\n", "\n"), false},
+		"only looks like it":                        {"POST / HTTP/1.1\r\nContent-Length: 66\r\nX-Transfer-Encoding: chunked\r\n\r\n" + doubleRequest[:66], true},
+		"inside a body":                             {fmt.Sprintf("POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(doubleRequest), doubleRequest) + plainRequest, true},
+		"behind one that asks for another protocol": {"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + doubleRequest, false},
+		"behind what is not quite HTTP/2":           {"PRI * HTTP/1.1\r\nHost: x\r\n\r\n" + doubleRequest, false},
+		"behind HTTP/2 that comes too late":         {plainRequest + "PRI * HTTP/2.0\r\n\r\n" + doubleRequest, false},
+		"a folded length":                           {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n 5\r\n\r\nhello", false},
+		"a length with a sign":                      {strings.Replace(sizedRequest, ": 5", ": +5", 1), false},
+		"a length below zero":                       {strings.Replace(sizedRequest, ": 5", ": -5", 1), false},
+		"a list of lengths":                         {strings.Replace(sizedRequest, ": 5", ": 5, 5", 1), false},
+		"chunks in HTTP/1.0":                        {strings.Replace(chunkedRequest, "/1.1", "/1.0", 1), false},
+		"chunks in HTTP/0.9":                        {strings.Replace(chunkedRequest, "/1.1", "/0.9", 1), false},
+		"a length in HTTP/1.0":                      {strings.Replace(sizedRequest, "/1.1", "/1.0", 1), true},
+		"HTTP/2":                                    {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + doubleRequest, true},
 	} {
 		for _, pieces := range []int{1, 2, 7, 1 << 20} {
 			if got := followed(c.stream, pieces); got != c.passes {
@@ -102,6 +111,67 @@ func TestStrictListener(t *testing.T) {
 	}
 	if fmt.Sprint(handled) != "[/ /]" {
 		t.Errorf("handled %v", handled)
+	}
+}
+
+// Once the handler has taken the connection over, nothing on it is a request any more.
+func TestAConnectionThatIsTakenOverIsNotChecked(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		conn.(interface{ Unfollow() }).Unfollow()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\n")
+		io.CopyN(conn, buffered, int64(len(doubleRequest)))
+	}))
+	server.Listener = StrictListener(server.Listener)
+	server.Start()
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	reader := bufio.NewReader(conn)
+	if answer, err := http.ReadResponse(reader, nil); err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	io.WriteString(conn, doubleRequest)
+	if echoed, _ := io.ReadAll(reader); string(echoed) != doubleRequest {
+		t.Errorf("%q came back", echoed)
+	}
+}
+
+// What the listener lets through ends for net/http where it ends for the listener: neither sees a request that the other
+// takes for a body.
+func TestFramingAgreesWithNetHTTP(t *testing.T) {
+	const marker = "GET /marker HTTP/1.1\r\nHost: x\r\n\r\n"
+	for _, first := range []string{
+		plainRequest, sizedRequest, chunkedRequest, "\r\n" + sizedRequest, strings.ReplaceAll(sizedRequest, "\r\n", "\n"),
+		"PRI * HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: x\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\nX: y\r\n Content-Length: 40\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\nX: y\r\n\tTransfer-Encoding: chunked\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 05\r\nContent-Length: 05\r\n\r\nhello",
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n000A\r\n0123456789\r\n00\r\n\r\n",
+		"POST / HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
+	} {
+		var f framing
+		if !f.follow([]byte(first)) || f.expect != inHead || len(f.head) > 0 {
+			t.Errorf("%q does not end where the next request begins: %+v", first, f)
+		}
+		reader := bufio.NewReader(strings.NewReader(strings.TrimLeft(first, "\r\n") + marker))
+		request, err := http.ReadRequest(reader)
+		if err != nil {
+			t.Fatalf("%q: %v", first, err)
+		}
+		io.Copy(io.Discard, request.Body)
+		if rest, _ := io.ReadAll(reader); string(rest) != marker {
+			t.Errorf("%q leaves %q to net/http", first, rest)
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	headerReceipt  = "Sidecar-Receipt"
 	headerBody     = "Sidecar-Body"
 	headerReplayed = "Idempotent-Replayed"
+
+	ourPrefix = "Sidecar-"
 )
 
 // reply is the answer to a request on a guarded path, and what the record will say of it.
@@ -84,7 +86,8 @@ func bodyAllowed(status int) bool {
 // stripOurs removes what only we may say from an answer of the application.
 func stripOurs(header http.Header) {
 	for name := range header {
-		if strings.HasPrefix(name, "Sidecar-") || name == headerReplayed {
+		folded := strings.ReplaceAll(name, "_", "-")
+		if len(folded) >= len(ourPrefix) && strings.EqualFold(folded[:len(ourPrefix)], ourPrefix) || strings.EqualFold(folded, headerReplayed) {
 			delete(header, name)
 		}
 	}

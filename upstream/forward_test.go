@@ -102,7 +102,7 @@ func TestWhatLooksLikeOursOrBelongsToTheHopStaysBehind(t *testing.T) {
 	u := newUpstream(t, Config{URL: app.url()})
 	header := http.Header{"Connection": {"close, Idempotency-Key", "X-Hop , Sidecar-Scope,traceparent"}, "X-Kept": {"1"}, "Webhook_id": {"kept"}}
 	for _, name := range []string{
-		"X-Hop", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Proxy-Anything", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+		"X-Hop", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
 		"Http2-Settings", "Accept-Encoding", "X-Original-URL", "X-Rewrite-URL", "x_original_url", "Sidecar-Scope", "sidecar_scope", "SIDECAR_ATTEMPT",
 		"Sidecar-Anything", "Sidecar_", "Idempotency-Key", "idempotency_key", "IDEMPOTENCY-key", "idempotency_Key", "Traceparent", "Trace_parent_x",
 		"TRACESTATE", "baggage", "Baggage",

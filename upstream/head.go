@@ -41,14 +41,26 @@ func (h head) end() head { return append(h, '\r', '\n') }
 
 // forwardedFor adds the peer to the chain of whom a request came from.
 func (h head) forwardedFor(header http.Header, peer string) head {
-	chain := header["X-Forwarded-For"]
-	if peer != "" {
-		chain = append(slices.Clip(chain), peer)
-	}
-	if len(chain) == 0 {
+	chain := forwardedChain(header, peer)
+	if chain == "" {
 		return h
 	}
-	return h.field("X-Forwarded-For", strings.Join(chain, ", "))
+	return h.field("X-Forwarded-For", chain)
+}
+
+// forwardedChain joins what X-Forwarded-For said before and the peer. Empty values are no link of the chain.
+func forwardedChain(header http.Header, peer string) string {
+	values := header["X-Forwarded-For"]
+	if len(values) == 0 {
+		return peer
+	}
+	var chain []string
+	for _, value := range append(slices.Clip(values), peer) {
+		if value != "" {
+			chain = append(chain, value)
+		}
+	}
+	return strings.Join(chain, ", ")
 }
 
 // attempt writes the header section of an attempt: the sender's fields without what belongs to the connection or looks

@@ -10,7 +10,6 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -132,12 +131,8 @@ func passed(r *http.Request) http.Header {
 	if _, said := header["User-Agent"]; !said {
 		header["User-Agent"] = nil
 	}
-	chain := slices.Clone(r.Header["X-Forwarded-For"])
-	if peer := peerOf(r); peer != "" {
-		chain = append(chain, peer)
-	}
-	if len(chain) > 0 {
-		header["X-Forwarded-For"] = []string{strings.Join(chain, ", ")}
+	if chain := forwardedChain(r.Header, peerOf(r)); chain != "" {
+		header["X-Forwarded-For"] = []string{chain}
 	}
 	return header
 }

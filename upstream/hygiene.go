@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -40,10 +41,11 @@ func foldName(name string) string {
 // hopByHop tells whether a field, named in canonical form, belongs to one connection only.
 func hopByHop(name string) bool {
 	switch name {
-	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings":
+	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
+		"Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate":
 		return true
 	}
-	return strings.HasPrefix(name, "Proxy-")
+	return false
 }
 
 // connectionNamed returns the fields, in canonical form, that Connection declares to belong to this connection.
@@ -70,4 +72,22 @@ func reroutes(name string) bool {
 // tracing tells whether a field carries a trace context, which is ours on guarded routes.
 func tracing(name string) bool {
 	return sameFolded(name, "traceparent") || sameFolded(name, "tracestate") || sameFolded(name, "baggage")
+}
+
+// Unclaimed gives the fields with which a request on a guarded route may pass that is no delivery: without what belongs
+// to the connection, such as the wish to upgrade it, without the trace context and whatever looks like the idempotency
+// header, which are the sidecar's to say there, and without Accept-Encoding. header is not changed.
+func Unclaimed(header http.Header, keyHeader string) http.Header {
+	named := connectionNamed(header)
+	key := foldName(keyHeader)
+	out := make(http.Header, len(header))
+	for name, values := range header {
+		switch {
+		case hopByHop(name), slices.Contains(named, name), ours(name), tracing(name), sameFolded(name, key):
+		case name == "Accept-Encoding", name == "Expect":
+		default:
+			out[name] = values
+		}
+	}
+	return out
 }

@@ -22,6 +22,9 @@ func (x *passage) switchProtocols(c *conn, response *http.Response, stop func() 
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrIncomplete, err)
 	}
+	if followed, ok := sender.(interface{ Unfollow() }); ok {
+		followed.Unfollow() // a listener that checks requests has none to check any more
+	}
 	x.begun = true
 	defer sender.Close() //nolint:errcheck // the exchange is over
 	if _, err := sender.Write(switched(response)); err != nil {

@@ -99,7 +99,7 @@ func (s *Store) forget(ctx context.Context, look string, args []any, sql string,
 		return 0, err
 	}
 	err = s.run(ctx, call{
-		guard: changeGuard, sql: sql, args: append([]any{scopes, events}, more...),
+		guard: keyGuard, sql: sql, args: append([]any{scopes, events}, more...),
 		begin: func() { deleted = 0 },
 		scan:  func(rows pgx.Rows) error { return rows.Scan(&deleted) },
 	})

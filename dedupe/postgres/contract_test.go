@@ -39,7 +39,9 @@ func TestContractThroughPgBouncer(t *testing.T) {
 }
 
 func TestEveryCallInTheSimpleProtocol(t *testing.T) {
-	everything(t, harnessPooled(t, "simple_protocol").Store.(*Store), "evt_", 64)
+	s := harnessPooled(t, "simple_protocol").Store.(*Store)
+	everything(t, s, "evt_", 64)
+	everything(t, s, "one_", 1)
 }
 
 func harnessPooled(t *testing.T, mode string) dedupetest.Harness {

@@ -60,6 +60,15 @@ func (s *Store) fault(err error, rows int) error {
 	return told
 }
 
+// uncertain is the error of a call after another transaction of which was committed: what the last one surely did not do
+// says nothing of the batch any more.
+func uncertain(err error) error {
+	if errors.Is(err, dedupe.ErrBatch) || errors.Is(err, dedupe.ErrRow) {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
 // sentinel says which branch of the contract an SQLSTATE is. With one row in the transaction that row is to blame.
 func sentinel(code string, rows int) error {
 	switch {

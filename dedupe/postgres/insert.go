@@ -1,62 +1,85 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
 
-// The parts of an insertion. A conflict with a row that another transaction has committed since the statement began
-// gives neither an added nor a found row; a new statement sees it.
+// The parts of an insertion. Nearly every row is new, so a statement only adds; for the rows that it did not add another
+// one asks. In between they may have been forgotten, and are added after all.
 const (
-	insertInput = `WITH i AS MATERIALIZED (
+	insertInto = `INSERT INTO {schema}.receipts (created, changed, due, scope_id, origin_id, reason_id, attempt, state, status,
+    on_expiry, job, token, fingerprint, event_id, trace, binding, object, head, body)
+`
+	// Rows are locked in the order of a batch, which is by key.
+	insertRows = `SELECT now(), now(), now() + i.wait * interval '1 microsecond', i.scope_id, i.origin_id, i.reason_id, i.attempt,
+    i.state, 0, i.on_expiry, 0, i.token, i.fingerprint, i.event_id, i.trace, i.binding, i.object, ''::bytea, ''::bytea
+FROM unnest($1::integer[], $2::bytea[], $3::bytea[], $4::bytea[], $5::integer[], $6::bytea[], $7::bytea[],
+    $8::smallint[], $9::bytea[], $10::bigint[], $11::smallint[], $12::integer[], $13::integer[])
+WITH ORDINALITY AS i(scope_id, event_id, fingerprint, binding, origin_id, object, trace,
+    state, token, wait, on_expiry, reason_id, attempt, n)
+ORDER BY i.n
+`
+	insertRow = `VALUES (now(), now(), now() + $10::bigint * interval '1 microsecond', $1::integer, $5::integer, $12::integer,
+    $13::integer, $8::smallint, 0, $11::smallint, 0, $9::bytea, $3::bytea, $2::bytea, $7::bytea, $4::bytea, $6::bytea,
+    ''::bytea, ''::bytea)
+`
+	insertAnswer = `ON CONFLICT DO NOTHING
+RETURNING scope_id, event_id, now()`
+
+	insertSQL    = insertInto + insertRows + insertAnswer
+	insertOneSQL = insertInto + insertRow + insertAnswer
+
+	// insertJobSQL adds rows with their requests.
+	insertJobSQL = `WITH i AS MATERIALIZED (
     SELECT * FROM unnest($1::integer[], $2::bytea[], $3::bytea[], $4::bytea[], $5::integer[], $6::bytea[], $7::bytea[],
         $8::smallint[], $9::bytea[], $10::bigint[], $11::smallint[], $12::integer[], $13::integer[], $14::bytea[])
     WITH ORDINALITY AS i(scope_id, event_id, fingerprint, binding, origin_id, object, trace,
         state, token, wait, on_expiry, reason_id, attempt, request, n)
 ), added AS (
-    INSERT INTO {schema}.receipts (created, changed, due, scope_id, origin_id, reason_id, attempt, state, status,
-        on_expiry, job, token, fingerprint, event_id, trace, binding, object, head, body)
-    SELECT now(), now(), now() + i.wait * interval '1 microsecond', i.scope_id, i.origin_id, i.reason_id, i.attempt,
+    ` + insertInto + `SELECT now(), now(), now() + i.wait * interval '1 microsecond', i.scope_id, i.origin_id, i.reason_id, i.attempt,
         i.state, 0, i.on_expiry, CASE WHEN i.request IS NULL THEN 0 ELSE 1 END, i.token, i.fingerprint, i.event_id,
         i.trace, i.binding, i.object, ''::bytea, ''::bytea
     FROM i ORDER BY i.n
     ON CONFLICT DO NOTHING
     RETURNING scope_id, event_id
-)`
-	insertJobs = `, kept AS (
+), kept AS (
     INSERT INTO {schema}.jobs (until, scope_id, event_id, request)
     SELECT 'infinity', i.scope_id, i.event_id, i.request
     FROM added a JOIN i ON i.scope_id = a.scope_id AND i.event_id = a.event_id
     WHERE i.request IS NOT NULL
     ON CONFLICT (scope_id, event_id) DO UPDATE SET request = EXCLUDED.request, until = EXCLUDED.until
-)`
+)
+SELECT scope_id, event_id, now() FROM added`
+
 	// The row with the ID comes before the one with the binding. LIMIT keeps each look-up a look-up.
-	insertAnswer = `
-SELECT i.n, a.scope_id IS NOT NULL, now(), ` + rowColumns + `
-FROM i LEFT JOIN added a ON a.scope_id = i.scope_id AND a.event_id = i.event_id
-LEFT JOIN LATERAL (
-    (SELECT r.* FROM {schema}.receipts r
-     WHERE a.scope_id IS NULL AND r.scope_id = i.scope_id AND r.event_id = i.event_id)
+	existingSQL = `SELECT i.n, now(), ` + rowColumns + `
+FROM unnest($1::integer[], $2::bytea[], $3::bytea[]) WITH ORDINALITY AS i(scope_id, event_id, binding, n)
+CROSS JOIN LATERAL (
+    (SELECT r.* FROM {schema}.receipts r WHERE r.scope_id = i.scope_id AND r.event_id = i.event_id)
     UNION ALL
     (SELECT r.* FROM {schema}.receipts r
-     WHERE a.scope_id IS NULL AND r.scope_id = i.scope_id AND r.binding = i.binding AND r.binding <> ''::bytea)
+     WHERE r.scope_id = i.scope_id AND r.binding = i.binding AND r.binding <> ''::bytea)
     LIMIT 1
-) r ON true`
-
-	insertSQL    = insertInput + insertAnswer
-	insertJobSQL = insertInput + insertJobs + insertAnswer
+) r`
 )
 
 // maxLooks bounds how often rows are asked for again that were neither added nor found: each time somebody else has just
 // added, or just forgotten, such a row.
 const maxLooks = 8
 
-var errElusive = errors.New("postgres: a row could neither be added nor found")
+var (
+	errElusive  = errors.New("postgres: a row could neither be added nor found")
+	errStranger = errors.New("postgres: a row was added that nobody asked for")
+)
 
 // Insert implements dedupe.Store.
 func (s *Store) Insert(ctx context.Context, rows []dedupe.NewRow) ([]dedupe.Found, error) {
@@ -69,70 +92,129 @@ func (s *Store) Insert(ctx context.Context, rows []dedupe.NewRow) ([]dedupe.Foun
 		if look == maxLooks {
 			return nil, errElusive
 		}
-		var err error
-		if open, err = s.insert(ctx, rows, open, answers); err != nil {
+		rest, err := s.add(ctx, rows, open, answers)
+		if err == nil && len(rest) > 0 {
+			rest, err = s.existing(ctx, rows, rest, answers)
+			err = uncertain(err)
+		}
+		if look > 0 {
+			err = uncertain(err)
+		}
+		if err != nil {
 			return nil, err
 		}
+		open = rest
 	}
 	return answers, nil
 }
 
-// insert answers what it can and returns the rest.
-func (s *Store) insert(ctx context.Context, rows []dedupe.NewRow, open []int, answers []dedupe.Found) ([]int, error) {
+// add adds rows, and returns those that could not be added.
+func (s *Store) add(ctx context.Context, rows []dedupe.NewRow, open []int, answers []dedupe.Found) ([]int, error) {
 	ids, err := s.names.intern(ctx, namesOfRows(rows, open))
 	if err != nil {
 		return nil, err
 	}
 	in := newInsertion(rows, open, ids)
-	result := insertResult{open: open, answers: answers}
+	sql, args := in.statement(&s.sql)
+	added := addition{in: in}
+	err = s.run(ctx, call{guard: keyGuard, sql: sql, args: args, rows: len(open), begin: added.begin, scan: added.scan})
+	if err != nil {
+		return nil, err
+	}
+	var rest []int
+	for i, at := range open {
+		if added.done[i] {
+			answers[at] = dedupe.Found{Inserted: true, Now: added.now}
+		} else {
+			rest = append(rest, at)
+		}
+	}
+	return rest, nil
+}
+
+// addition finds out which rows of an insertion were added.
+type addition struct {
+	in   *insertion
+	done []bool
+	next int // where the next row is expected: answers come in the batch's order
+	now  time.Time
+}
+
+func (a *addition) begin() { a.done, a.next = make([]bool, len(a.in.events)), 0 }
+
+func (a *addition) scan(rows pgx.Rows) error {
+	var scope int32
+	var event pgtype.DriverBytes
+	if err := rows.Scan(&scope, &event, &a.now); err != nil {
+		return err
+	}
+	for step := range a.done {
+		i := (a.next + step) % len(a.done)
+		if !a.done[i] && a.in.scopes[i] == scope && bytes.Equal(a.in.events[i], event) {
+			a.done[i], a.next = true, i+1
+			return nil
+		}
+	}
+	return errStranger
+}
+
+// existing answers with the rows that are there, and returns those that are not.
+func (s *Store) existing(ctx context.Context, rows []dedupe.NewRow, open []int, answers []dedupe.Found) ([]int, error) {
+	scopes, events, err := s.keys(ctx, keysOf(rows, open))
+	if err != nil {
+		return nil, err
+	}
+	bindings := make([][]byte, len(open))
+	for i, at := range open {
+		bindings[i] = bindingOf(&rows[at].Binding)
+	}
+	var found []stored
 	err = s.run(ctx, call{
-		guard: lookupGuard, sql: in.statement(&s.sql), args: in.args(), rows: len(open),
-		begin: result.begin, scan: result.scan,
+		guard: keyGuard, sql: s.sql.existing, args: []any{scopes, events, bindings},
+		begin: func() { found = nil },
+		scan: func(rows pgx.Rows) error {
+			var row stored
+			var n int64
+			err := row.scan(rows, &n, &row.now)
+			row.answer = int(n) - 1
+			found = append(found, row)
+			return err
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return result.rest, s.tellFound(ctx, result.found, answers)
+	return s.tellFound(ctx, found, open, answers)
 }
 
-// insertResult sorts the statement's answer.
-type insertResult struct {
-	open    []int
-	answers []dedupe.Found
-	found   []stored // rows that existed
-	rest    []int    // neither added nor found
-}
-
-func (r *insertResult) begin() { r.found, r.rest = nil, nil }
-
-func (r *insertResult) scan(rows pgx.Rows) error {
-	var n int64
-	var added bool
-	var row stored
-	if err := row.scan(rows, &n, &added, &row.now); err != nil {
-		return err
-	}
-	row.answer = r.open[n-1]
-	switch {
-	case added:
-		r.answers[row.answer] = dedupe.Found{Inserted: true, Now: row.now}
-	case row.state == nil:
-		r.rest = append(r.rest, row.answer)
-	default:
-		r.found = append(r.found, row)
-	}
-	return nil
-}
-
-func (s *Store) tellFound(ctx context.Context, found []stored, answers []dedupe.Found) error {
+func (s *Store) tellFound(ctx context.Context, found []stored, open []int, answers []dedupe.Found) ([]int, error) {
 	told, err := s.rows(ctx, found)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	missing := make([]bool, len(open))
+	for i := range missing {
+		missing[i] = true
 	}
 	for i := range found {
-		answers[found[i].answer] = dedupe.Found{Row: told[i], Now: found[i].now}
+		missing[found[i].answer] = false
+		answers[open[found[i].answer]] = dedupe.Found{Row: told[i], Now: found[i].now}
 	}
-	return nil
+	var rest []int
+	for i, at := range open {
+		if missing[i] {
+			rest = append(rest, at)
+		}
+	}
+	return rest, nil
+}
+
+func keysOf(rows []dedupe.NewRow, open []int) []dedupe.Key {
+	keys := make([]dedupe.Key, len(open))
+	for i, at := range open {
+		keys[i] = rows[at].Key
+	}
+	return keys
 }
 
 func namesOfRows(rows []dedupe.NewRow, open []int) []name {
@@ -215,16 +297,19 @@ func (in *insertion) request(row *dedupe.NewRow) {
 	in.attempts, in.waits = append(in.attempts, 0), append(in.waits, 0)
 }
 
-func (in *insertion) statement(sql *statements) string {
-	if in.jobs {
-		return sql.insertJob
+// statement is what adds the rows. Most batches of a sidecar that is not busy are a single row, which a statement of its
+// own adds in much less time.
+func (in *insertion) statement(sql *statements) (string, []any) {
+	if len(in.events) == 1 && !in.jobs {
+		return sql.insertOne, []any{in.scopes[0], in.events[0], in.prints[0], in.bindings[0], in.origins[0], in.objects[0],
+			in.traces[0], in.states[0], in.tokens[0], in.waits[0], in.expiries[0], in.reasons[0], in.attempts[0]}
 	}
-	return sql.insert
-}
-
-func (in *insertion) args() []any {
-	return []any{in.scopes, in.events, in.prints, in.bindings, in.origins, in.objects, in.traces, in.states, in.tokens,
-		in.waits, in.expiries, in.reasons, in.attempts, in.requests}
+	args := []any{in.scopes, in.events, in.prints, in.bindings, in.origins, in.objects, in.traces, in.states, in.tokens,
+		in.waits, in.expiries, in.reasons, in.attempts}
+	if in.jobs {
+		return sql.insertJob, append(args, in.requests)
+	}
+	return sql.insert, args
 }
 
 // bindingOf is empty where there is none.

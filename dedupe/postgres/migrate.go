@@ -95,7 +95,7 @@ func (s *Store) migrate(ctx context.Context, tx pgx.Tx, steps []migration) error
 	schema := schemaOf(s.config.Namespace)
 	sum := sha256.Sum256([]byte(schema))
 	lock := int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
-	if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', $1, true)`, migrateLockTimeout); err != nil {
+	if _, err := tx.Exec(ctx, scanGuard, migrateLockTimeout); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lock); err != nil {

@@ -23,7 +23,7 @@ func (s *Store) Read(ctx context.Context, keys []dedupe.Key) ([]dedupe.Row, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.query(ctx, lookupGuard, s.sql.read, scopes, events)
+	return s.query(ctx, keyGuard, s.sql.read, scopes, events)
 }
 
 // keys are the columns of the keys. Reading adds no names: a scope that the ledger does not know has the ID 0, and no rows.

@@ -11,20 +11,26 @@ import (
 // maxTries bounds how often a transaction is repeated as a whole after a deadlock or a serialization failure.
 const maxTries = 5
 
-// Every transaction begins with one of these. Settings are the transaction's own, so that a pooler may give the connection
-// to somebody else afterwards. A plan is made once and kept, so the planner must not be misled by the statistics of an empty
-// or a young table, or one that is full of dead rows: what is best for a table of one page would read all of a table of
-// millions.
+// Every transaction has one of these, and each sets everything. A plan is made once and kept, so the planner must not be
+// misled by the statistics of an empty or a young table, or one that is full of dead rows: what is best for a table of one
+// page would read all of a table of millions.
+//
+// A transaction begins with its guard and makes it its own, so that a pooler may give the connection to somebody else
+// afterwards. Only keyGuard, which the hot calls have, is left to the session where the session is surely ours.
 const (
-	// lookupGuard is for statements whose look-ups are subqueries with a LIMIT of their own: no table is joined as a whole.
+	// keyGuard is for what looks rows up by their keys. A bitmap scan, unlike an index scan, is never of the whole index,
+	// so nothing is left but to look each row up.
+	keyGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true),
+       set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
+       set_config('enable_indexscan', 'off', true), set_config('enable_indexonlyscan', 'off', true)`
+	// lookupGuard is for statements whose look-ups are subqueries with a LIMIT of their own, or read an index in its order.
 	lookupGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`
-	// changeGuard is for updates and deletes, which can only join. A bitmap scan, unlike an index scan, is never of the
-	// whole index, so nothing is left but to look each row up by its key.
-	changeGuard = lookupGuard + `, set_config('enable_indexscan', 'off', true),
-       set_config('enable_indexonlyscan', 'off', true)`
+       set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
+       set_config('enable_indexscan', 'on', true), set_config('enable_indexonlyscan', 'on', true)`
 	// scanGuard is for what reads the whole table.
-	scanGuard = `SELECT set_config('lock_timeout', $1, true), set_config('jit', 'off', true)`
+	scanGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'auto', true),
+       set_config('jit', 'off', true), set_config('enable_seqscan', 'on', true),
+       set_config('enable_indexscan', 'on', true), set_config('enable_indexonlyscan', 'on', true)`
 )
 
 // scanPatience is how many times as long as others a call that reads the whole table may take.
@@ -40,7 +46,7 @@ type call struct {
 	scan  func(pgx.Rows) error // reads one row of the answer; nil: there is none
 }
 
-// run makes a call in one round trip: statements that are sent together without BEGIN are one transaction.
+// run makes a call in one round trip, again as long as the server says that it broke it off.
 func (s *Store) run(ctx context.Context, c call) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -71,19 +77,33 @@ func (c *call) patience() int {
 	return 1
 }
 
+// once makes a call. Statements that are sent together without BEGIN are one transaction.
 func (s *Store) once(ctx context.Context, c *call) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if c.guard == keyGuard && guarded(conn.Conn()) {
+		rows, err := conn.Query(ctx, c.sql, c.args...)
+		if err != nil {
+			return err
+		}
+		return collect(rows, c.scan)
+	}
 	var batch pgx.Batch
 	batch.Queue(c.guard, s.lock)
 	batch.Queue(c.sql, c.args...)
-	results := s.pool.SendBatch(ctx, &batch)
-	err := collect(results, c.scan)
+	results := conn.SendBatch(ctx, &batch)
+	err = second(results, c.scan)
 	if closing := results.Close(); err == nil {
 		err = closing // the commit's
 	}
 	return err
 }
 
-func collect(results pgx.BatchResults, scan func(pgx.Rows) error) error {
+// second reads the answer behind the guard's.
+func second(results pgx.BatchResults, scan func(pgx.Rows) error) error {
 	if _, err := results.Exec(); err != nil {
 		return err
 	}
@@ -91,8 +111,16 @@ func collect(results pgx.BatchResults, scan func(pgx.Rows) error) error {
 	if err != nil {
 		return err
 	}
+	return collect(rows, scan)
+}
+
+// collect reads an answer to its end, which for a statement of its own is the commit's.
+func collect(rows pgx.Rows, scan func(pgx.Rows) error) error {
 	defer rows.Close()
 	for rows.Next() {
+		if scan == nil {
+			continue
+		}
 		if err := scan(rows); err != nil {
 			return err
 		}

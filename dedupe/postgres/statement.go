@@ -10,8 +10,12 @@ import (
 type statements struct {
 	schema                                     string // quoted
 	insert                                     string
+	insertOne                                  string
 	insertJob                                  string
+	existing                                   string
 	move                                       string
+	moveLean                                   string
+	moveOne                                    string
 	moveAll                                    string
 	read                                       string
 	names                                      string
@@ -34,7 +38,8 @@ func statementsOf(namespace string) statements {
 	schema := pgx.Identifier{schemaOf(namespace)}.Sanitize()
 	in := func(sql string) string { return strings.ReplaceAll(sql, "{schema}", schema) }
 	return statements{
-		schema: schema, insert: in(insertSQL), insertJob: in(insertJobSQL), move: in(moveSQL), moveAll: in(moveAllSQL),
+		schema: schema, insert: in(insertSQL), insertOne: in(insertOneSQL), insertJob: in(insertJobSQL),
+		existing: in(existingSQL), move: in(moveSQL), moveLean: in(moveLeanSQL), moveOne: in(moveOneSQL), moveAll: in(moveAllSQL),
 		read: in(readSQL), names: in(namesSQL), addNames: in(addNamesSQL), tellNames: in(tellNamesSQL),
 		evidence: in(evidenceSQL), find: in(findSQL), list: in(listSQL),
 		listWaiting: in(listWaitingSQL), listClaimed: in(listClaimedSQL), listQueued: in(listQueuedSQL), attention: in(attentionSQL),

@@ -20,6 +20,7 @@ type Store struct {
 	names  *names
 	ready  atomic.Bool // the schema was seen to be usable
 	lock   string      // Config.LockTimeout as PostgreSQL writes it
+	kept   atomic.Bool // the last moves met kept requests
 
 	expired   frontier // of claims whose lease has run out
 	forgotten frontier // of receipts whose time is over
@@ -35,13 +36,13 @@ func Open(_ context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := &Store{config: config, sql: statementsOf(config.Namespace), lock: milliseconds(config.LockTimeout)}
+	s.names = newNames(s)
+	poolConfig.AfterConnect = s.guard
 	// The pool outlives whoever opened it.
-	pool, err := pgxpool.NewWithConfig(context.Background(), poolConfig)
-	if err != nil {
+	if s.pool, err = pgxpool.NewWithConfig(context.Background(), poolConfig); err != nil {
 		return nil, err
 	}
-	s := &Store{pool: pool, config: config, sql: statementsOf(config.Namespace), lock: milliseconds(config.LockTimeout)}
-	s.names = newNames(s)
 	return s, nil
 }
 

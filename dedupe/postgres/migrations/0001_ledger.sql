@@ -47,7 +47,7 @@ CREATE TABLE {schema}.receipts (
 );
 
 -- Lets the planner think, even of a table with one row, that a look-up by key is selective: for what is not, it does not
--- consider a bitmap scan (see changeGuard in run.go), and plans outlive the time when a table is small.
+-- consider a bitmap scan (see keyGuard in run.go), and plans outlive the time when a table is small.
 ALTER TABLE {schema}.receipts ALTER COLUMN event_id SET (n_distinct = 1000000);
 
 CREATE UNIQUE INDEX receipts_binding ON {schema}.receipts (scope_id, binding) WHERE binding <> ''::bytea;

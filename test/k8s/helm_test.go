@@ -16,16 +16,19 @@ type helm struct {
 	renderer []string
 }
 
-func helms(t *testing.T) map[string]helm {
+// newHelm makes a Helm with a home of its own. Helm 3 runs a program as post-renderer, Helm 4 a plugin.
+func newHelm(t *testing.T, version string) helm {
 	t.Helper()
-	sidecar, err := filepath.Abs("../../bin/sidecar")
-	if err != nil {
-		t.Fatal(err)
+	if version == "3" {
+		sidecar, err := filepath.Abs("../../bin/sidecar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return helm{"helm-3.22.0", t.TempDir(), []string{"--post-renderer", sidecar, "--post-renderer-args", "inject", "--post-renderer-args"}}
 	}
-	three := helm{"helm-3.22.0", t.TempDir(), []string{"--post-renderer", sidecar, "--post-renderer-args", "inject", "--post-renderer-args"}}
-	four := helm{"helm-4.3.1", t.TempDir(), []string{"--post-renderer", "sidecar-inject", "--post-renderer-args"}}
-	four.must(t, "plugin", "install", "../../charts/plugins/helm4")
-	return map[string]helm{"3": three, "4": four}
+	h := helm{"helm-4.3.1", t.TempDir(), []string{"--post-renderer", "sidecar-inject", "--post-renderer-args"}}
+	h.must(t, "plugin", "install", "../../charts/plugins/helm4")
+	return h
 }
 
 func (h helm) run(args ...string) (string, error) {
@@ -71,8 +74,9 @@ type service struct {
 
 // TestHelm attaches the sidecar to somebody else's chart, changes it, takes it off, and uninstalls.
 func TestHelm(t *testing.T) {
-	for version, h := range helms(t) {
+	for _, version := range []string{"3", "4"} {
 		t.Run(version, func(t *testing.T) {
+			h := newHelm(t, version)
 			name := namespace(t, "helm-"+version)
 			chart := []string{"app", "../../charts/examples/app", "-n", name}
 			with := append(append([]string{}, chart...), h.renderer...)
@@ -128,8 +132,9 @@ func expect(t *testing.T, namespace, image string, target any) {
 
 // TestHelmChart installs, upgrades and uninstalls the chart of what lives outside the pod.
 func TestHelmChart(t *testing.T) {
-	for version, h := range helms(t) {
+	for _, version := range []string{"3", "4"} {
 		t.Run(version, func(t *testing.T) {
+			h := newHelm(t, version)
 			name := namespace(t, "chart-"+version)
 			args := []string{"app-sidecar", "../../charts/sidecar", "-n", name, "-f", "../../charts/examples/values-sidecar.yaml",
 				"--set", "podMonitor.enabled=false,prometheusRule.enabled=false"}

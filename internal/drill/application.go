@@ -17,10 +17,10 @@ type application struct {
 	url    string
 	server *http.Server
 
-	mu       sync.Mutex
-	runs     map[string][]string // attempts by idempotency key
-	changed  chan struct{}       // closed and made anew when a run begins
-	released chan struct{}       // closed to end what hangs
+	mu      sync.Mutex
+	runs    map[string][]string      // attempts by idempotency key
+	changed chan struct{}            // closed and made anew when a run begins
+	gates   map[string]chan struct{} // closed to end what hangs, by idempotency key
 }
 
 func startApplication() (*application, error) {
@@ -30,27 +30,25 @@ func startApplication() (*application, error) {
 	}
 	a := &application{
 		url: "http://" + listener.Addr().String(), runs: map[string][]string{},
-		changed: make(chan struct{}), released: make(chan struct{}),
+		changed: make(chan struct{}), gates: map[string]chan struct{}{},
 	}
 	a.server = &http.Server{Handler: a, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = a.server.Serve(listener) }() // it ends with stop
 	return a, nil
 }
 
-func (a *application) stop() {
-	a.release()
-	_ = a.server.Close()
-}
+func (a *application) stop() { _ = a.server.Close() }
 
-// release ends what hangs, now and from now on.
-func (a *application) release() {
+// free ends what hangs of an event, now and from now on.
+func (a *application) free(e event) { close(a.gate(e.key())) }
+
+func (a *application) gate(key string) chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	select {
-	case <-a.released:
-	default:
-		close(a.released)
+	if a.gates[key] == nil {
+		a.gates[key] = make(chan struct{})
 	}
+	return a.gates[key]
 }
 
 // attempts are the numbers under which an event has reached the application.
@@ -87,7 +85,7 @@ func (a *application) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := key[strings.LastIndexByte(key, '/')+1:]
 	if strings.HasPrefix(id, "hang") || strings.HasPrefix(id, "hold") && run == 1 {
 		select {
-		case <-a.released:
+		case <-a.gate(key):
 		case <-r.Context().Done():
 			return
 		}

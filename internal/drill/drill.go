@@ -10,7 +10,7 @@ import (
 
 // Bounds of a drill, generous because the machine may be busy.
 const (
-	stepPatience   = 60 * time.Second // a step that hangs fails after it
+	stepPatience   = 30 * time.Second // a step that hangs fails after it
 	answerPatience = 30 * time.Second // of a sender for one answer
 	pollPause      = 20 * time.Millisecond
 )

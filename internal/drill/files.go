@@ -2,6 +2,7 @@ package drill
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,9 @@ const (
 	paymentsA = "alpha/payments"
 	paymentsB = "beta/payments"
 	ordersA   = "alpha/orders" // the event ID is in a header that the signature does not cover
-	slowA     = "alpha/slow"   // its application hangs
+	waitsA    = "alpha/waits"  // duplicates wait for the running attempt
+	queueA    = "alpha/queue"  // accept mode
+	queueB    = "beta/queue"   // accept mode
 	briefA    = "alpha/brief"  // its receipts live for seconds
 )
 
@@ -26,14 +29,32 @@ const Files = "sidecar.yaml"
 // Guard is the path prefix of every route: the sidecars' SIDECAR_GUARD.
 const Guard = "/hooks"
 
-// keys is the state of each credential of A's payments, by ID.
-type keys map[string]string
+// keys are the states of A's credentials that change: those of its payments by ID, and the one of its waits.
+type keys struct {
+	payments map[string]string
+	waits    string
+}
 
-func keysBefore() keys  { return keys{"alpha-1": "active"} }
-func keysRevoked() keys { return keys{"alpha-1": "revoked"} }
-func keysRotated() keys { return keys{"alpha-1": "revoked", "alpha-2": "active"} }
+func keysBefore() keys {
+	return keys{map[string]string{"alpha-1": "active"}, "active"}
+}
+
+func keysRevoked() keys {
+	return keys{map[string]string{"alpha-1": "revoked"}, "active"}
+}
+
+func keysRotated() keys {
+	return keys{map[string]string{"alpha-1": "revoked", "alpha-2": "active"}, "active"}
+}
+
 func keysOverlap() keys {
-	return keys{"alpha-1": "revoked", "alpha-2": "retiring", "alpha-3": "active"}
+	return keys{map[string]string{"alpha-1": "revoked", "alpha-2": "retiring", "alpha-3": "active"}, "active"}
+}
+
+func keysWaiting() keys {
+	revoked := keysOverlap()
+	revoked.waits = "revoked"
+	return revoked
 }
 
 // secret is made up, and no sender knows it.
@@ -41,7 +62,7 @@ func secret(id string) string { return "drill-secret-of-" + id + "-0123456789abc
 
 // configure writes the files as an operator does: each beside its place, then renamed; the integrations last.
 func (d *Drill) configure(a keys) error {
-	for _, id := range []string{"alpha-1", "alpha-2", "alpha-3", "alpha-orders", "alpha-slow", "alpha-brief", "beta-1"} {
+	for _, id := range []string{"alpha-1", "alpha-2", "alpha-3", "alpha-orders", "alpha-waits", "alpha-queue", "alpha-brief", "beta-1", "beta-queue"} {
 		d.note(secret(id))
 		if err := d.replace(id, secret(id)+"\n"); err != nil {
 			return err
@@ -59,22 +80,22 @@ func (d *Drill) replace(name, text string) error {
 }
 
 func integrations(a keys) string {
-	ids := make([]string, 0, len(a))
-	for id := range a {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
 	var credentials strings.Builder
-	for _, id := range ids {
-		credentials.WriteString(credential(id, a[id]))
+	for _, id := range slices.Sorted(maps.Keys(a.payments)) {
+		credentials.WriteString(credential(id, a.payments[id]))
 	}
-	const waits = "    timeout: 2s\n    lease: 4s\n"
-	const kept = "    retention: {sender_window: 10m, repair_window: 0s, clock_skew: 0s}\n" // Redis forgets as soon
+	const (
+		waits = "    timeout: 2s\n    lease: 4s\n"
+		slow  = "    timeout: 60s\n    lease: 70s\n"
+		kept  = "    retention: {sender_window: 10m, repair_window: 0s, clock_skew: 0s}\n" // Redis forgets as soon
+	)
 	return "integrations:\n" +
 		integration(paymentsA, "json: /id", credentials.String(), waits+kept) +
 		integration(paymentsB, "json: /id", credential("beta-1", "active"), waits+kept) +
 		integration(ordersA, "header: X-Event-Id", credential("alpha-orders", "active"), waits+kept) +
-		integration(slowA, "json: /id", credential("alpha-slow", "active"), "    timeout: 60s\n    lease: 70s\n"+kept) +
+		integration(waitsA, "json: /id", credential("alpha-waits", a.waits), slow+kept+"    duplicate_wait: 60s\n") +
+		integration(queueA, "json: /id", credential("alpha-queue", "active"), slow+kept+"    mode: accept\n") +
+		integration(queueB, "json: /id", credential("beta-queue", "active"), waits+kept+"    mode: accept\n") +
 		integration(briefA, "json: /id", credential("alpha-brief", "active"), waits+
 			"    retention: {sender_window: 1s, repair_window: 1s, clock_skew: 0s}\n")
 }

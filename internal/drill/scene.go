@@ -39,6 +39,8 @@ func before() []scene {
 			"nobody was told of a success; the retry takes over with the same key, as attempt 2", false, (*Drill).killBefore},
 		{"kill_after", "A sidecar killed right after it acknowledged",
 			"what was acknowledged is recorded: the retry gets the result, and nothing runs again", false, (*Drill).killAfter},
+		{"kill_accepted", "A sidecar killed right after it accepted (accept mode)",
+			"what was accepted is stored: somebody else works it off", false, (*Drill).killAccepted},
 	}
 }
 
@@ -53,8 +55,10 @@ func after() []scene {
 			"401 on every replica although another key is live now; no row changes", false, (*Drill).replayCaptured},
 		{"overlap", "The replacement is rotated once more, with an overlap",
 			"the retiring and the new key verify for one scope and share its receipts", false, (*Drill).overlap},
-		{"backlog", "A's dead application and B (forward mode)",
-			"B's deliveries are answered while A's hang", false, (*Drill).backlog},
+		{"waiting", "A duplicate that waits when its credential is revoked",
+			"the wait ends with a refusal; the attempt that runs is still recorded", false, (*Drill).waiting},
+		{"backlog", "A's backlog and dead application (accept mode), and B",
+			"B's events are accepted and worked off, in both modes, while A's hang", false, (*Drill).backlog},
 		{"retention", "A replay past the retention of its receipt",
 			"the documented consequence: nobody remembers, and it runs again as a new event", false, (*Drill).retention},
 		{"logs", "Log lines of A name no B, and no line shows a secret",

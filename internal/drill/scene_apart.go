@@ -8,37 +8,109 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
 
-// backlog lets A's application hang in several deliveries and delivers B's meanwhile: nothing is measured, because B is
-// through before A's are let go.
+// backlogged is how many of A's events hang in its application or wait behind those that do.
+const backlogged = 40
+
+// backlog lets A's application hang and delivers B's events meanwhile. Nothing is measured: B is through before A is let
+// go.
 func (d *Drill) backlog(ctx context.Context, step *Step) {
-	const hanging = 8
-	var ended atomic.Int64
-	var waiting sync.WaitGroup
-	answers := make([]answer, hanging)
-	for n := range hanging {
-		e := event{scope: slowA, id: fmt.Sprintf("hang-%d", n+1)}
-		made, err := d.sign(e, "alpha-slow")
-		if step.failed(err) {
+	waiting := make([]event, backlogged)
+	for n := range waiting {
+		waiting[n] = event{scope: queueA, id: fmt.Sprintf("hang-%d", n+1)}
+		if got := d.deliver(ctx, d.anywhere(n), waiting[n], "alpha-queue"); got.String() != "202 queued" {
+			step.expect(waiting[n].String(), got, "202 queued")
+		}
+	}
+	step.check(d.someBegan(ctx, waiting), "A has %d events accepted, and its application hangs in some of them", backlogged)
+	d.othersGoOn(ctx, step, "evt-beside-a-backlog")
+	for n := range d.field.Replicas() {
+		e := event{scope: queueB, id: fmt.Sprintf("evt-beside-a-backlog-%d", n+1)}
+		step.expect(e.String()+" of B", d.deliver(ctx, d.anywhere(n), e, "beta-queue"), "202 queued")
+		step.check(d.app.begun(ctx, e, 1) == nil, "%s of B has reached the application in attempts %v", e, d.app.attempts(e))
+	}
+	step.check(d.hanging(ctx, step) == backlogged, "%d of A's %d events are still unfinished", d.hanging(ctx, step), backlogged)
+	for _, e := range waiting {
+		d.app.free(e)
+	}
+	for _, e := range waiting {
+		if err := d.app.begun(ctx, e, 1); err != nil {
+			step.failed(err)
 			return
 		}
+	}
+	step.note("when A's application is back, all of its %d events are worked off", backlogged)
+}
+
+// someBegan waits until one of the events is in the application.
+func (d *Drill) someBegan(ctx context.Context, events []event) bool {
+	for ctx.Err() == nil {
+		for _, e := range events {
+			if len(d.app.attempts(e)) > 0 {
+				return true
+			}
+		}
+		pause(ctx, pollPause)
+	}
+	return false
+}
+
+// hanging counts the rows of A's queue that wait or run.
+func (d *Drill) hanging(ctx context.Context, step *Step) int {
+	receipts, err := d.field.Receipts(ctx)
+	if step.failed(err) {
+		return 0
+	}
+	count := 0
+	for i := range receipts {
+		open := receipts[i].State == dedupe.Queued || receipts[i].State == dedupe.Claimed
+		if receipts[i].Scope == queueA && open && strings.HasPrefix(string(receipts[i].EventID), "hang-") {
+			count++
+		}
+	}
+	return count
+}
+
+// waitSlack is what a waiting duplicate pauses between two looks, and what a busy machine takes.
+const waitSlack = 500 * time.Millisecond
+
+func (d *Drill) waiting(ctx context.Context, step *Step) {
+	e := event{scope: waitsA, id: "hold-waiting"}
+	made, err := d.sign(e, "alpha-waits")
+	if step.failed(err) {
+		return
+	}
+	first := make(chan answer, 1)
+	go func() { first <- d.send(ctx, d.anywhere(0), made) }()
+	if step.failed(d.app.begun(ctx, e, 1)) {
+		return
+	}
+	bases := d.field.Replicas()
+	heard, took := make([]answer, len(bases)), make([]time.Duration, len(bases))
+	began := time.Now()
+	var waiting sync.WaitGroup
+	for n, base := range bases {
 		waiting.Go(func() {
-			answers[n] = d.send(ctx, d.anywhere(n), made)
-			ended.Add(1)
+			heard[n] = d.send(ctx, base, made)
+			took[n] = time.Since(began)
 		})
 	}
-	for n := range hanging {
-		step.failed(d.app.begun(ctx, event{scope: slowA, id: fmt.Sprintf("hang-%d", n+1)}, 1))
+	pause(ctx, 5*pollPause)
+	if step.failed(d.configure(keysWaiting())) {
+		return
 	}
-	d.othersGoOn(ctx, step, "evt-beside-a-dead-one")
-	step.check(ended.Load() == 0, "%d of A's %d deliveries still hang in A's application", hanging-ended.Load(), hanging)
-	d.app.release()
 	waiting.Wait()
-	for n, got := range answers {
-		step.expect(fmt.Sprintf("A's delivery %d, when its application is back", n+1), got, "200 applied")
+	for n, got := range heard {
+		step.check(got.refused() && took[n] <= d.config.Bound+waitSlack, "replica %d: a duplicate that waited: %s after %s, declared %s",
+			n+1, got, took[n].Round(time.Millisecond), d.config.Bound)
 	}
+	d.app.free(e)
+	step.expect("the attempt that ran meanwhile", <-first, "200 applied")
+	d.ranOnce(step, e)
 }
 
 func (d *Drill) retention(ctx context.Context, step *Step) {

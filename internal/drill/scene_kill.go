@@ -64,3 +64,27 @@ func (d *Drill) killAfter(ctx context.Context, step *Step) {
 	step.check(again.body == first.body, "it got the result that was acknowledged")
 	d.ranOnce(step, e)
 }
+
+func (d *Drill) killAccepted(ctx context.Context, step *Step) {
+	e := event{scope: queueB, id: "evt-kill-accepted"}
+	doomed, err := d.field.Launch(ctx)
+	if step.failed(err) {
+		return
+	}
+	defer doomed.Kill()
+	first := d.deliver(ctx, doomed.URL(), e, "beta-queue")
+	doomed.Kill()
+	step.expect("accepted, then killed at once", first, "202 queued")
+	base, done, err := d.successor(ctx)
+	if step.failed(err) {
+		return
+	}
+	defer done()
+	got := d.deliver(ctx, base, e, "beta-queue")
+	for got.receipt != "replayed" && ctx.Err() == nil {
+		pause(ctx, 5*pollPause)
+		got = d.deliver(ctx, base, e, "beta-queue")
+	}
+	step.expect("a duplicate, when it has been worked off", got, "200 replayed")
+	step.note("the application has seen it in attempts %v", d.app.attempts(e))
+}

@@ -82,6 +82,9 @@ func (g *Guard) Decide(target string) Verdict {
 		path = target[:query]
 	}
 	if _, exact := g.routes[path]; exact {
+		if strings.IndexByte(target, ' ') >= 0 {
+			return Verdict{Kind: VerdictAmbiguous} // over HTTP/2 only: in HTTP/1.1 its query would end at the space
+		}
 		return Verdict{Kind: VerdictRoute, Path: path}
 	}
 	kind := VerdictPass

@@ -9,7 +9,7 @@ func rewrites() []func(string) string {
 	return []func(string) string{
 		decodeEscapes, decodeUnreserved, decodeExotic,
 		slashBackslashes, stripParameters, dropControls, dropNULs, cutAtControl, cutAtDelimiter, trimSpaces,
-		mergeSlashes, removeDots, stripAuthority,
+		mergeSlashes, removeDots, stripAuthority, stripInner,
 	}
 }
 
@@ -108,6 +108,18 @@ func stripAuthority(path string) string {
 	}
 	if slash := strings.IndexByte(authority, '/'); slash >= 0 {
 		return authority[slash:]
+	}
+	return ""
+}
+
+// stripInner does the same where the URL stands further back, or behind what is no scheme: some find it by its "://".
+func stripInner(path string) string {
+	_, rest, found := strings.Cut(path, "://")
+	if !found {
+		return path
+	}
+	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
+		return rest[slash:]
 	}
 	return ""
 }

@@ -29,6 +29,8 @@ type statements struct {
 	over, forget, overJob, forgetJob           string
 	job                                        string
 	setPaused, pauseActs                       string
+	recordCredentials                          string
+	credentialEvents, lastOfCredentials        string
 	due                                        string
 }
 
@@ -45,6 +47,7 @@ func statementsOf(namespace string) statements {
 		listWaiting: in(listWaitingSQL), listClaimed: in(listClaimedSQL), listQueued: in(listQueuedSQL), attention: in(attentionSQL),
 		expired: in(expiredSQL), over: in(overSQL), forget: in(forgetSQL),
 		overJob: in(overJobSQL), forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL), setPaused: in(setPausedSQL),
-		pauseActs: in(pauseActsSQL),
+		pauseActs: in(pauseActsSQL), recordCredentials: in(recordCredentialsSQL),
+		credentialEvents: in(credentialEventsSQL), lastOfCredentials: in(lastOfCredentialsSQL),
 	}
 }

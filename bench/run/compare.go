@@ -23,11 +23,17 @@ func compare(s *stage) error {
 		for _, connections := range s.plan.connections {
 			for i := range b.variants {
 				v := b.variants[(i+round)%len(b.variants)]
+				if v.job == nil {
+					continue
+				}
 				m := b.measure(v, connections, round)
 				r.samples[v.name] = append(r.samples[v.name], m)
 				s.say("round %d/%d  %s\n", round+1, s.plan.rounds, m.line(v.name))
 			}
 		}
+	}
+	if b.queue != nil {
+		r.samples["drain"] = b.queue.drains
 	}
 	b.finish(r)
 	return r.publish(s)
@@ -43,6 +49,9 @@ func (b *bench) finish(r *results) {
 	r.exported = b.traces()
 	if b.plan.only.has("size") {
 		b.end(b.first, b.second)
+		if b.queue != nil {
+			b.end(b.queue.sidecar)
+		}
 		r.size = b.measureSize(b.program, b.collectorAddress)
 	}
 }

@@ -73,6 +73,9 @@ func (r *results) text() string {
 func (r *results) rows(connections int) [][]string {
 	rows := [][]string{{"", "per second", "to plain", "spread", "p50 µs", "p99 µs", "CPU proxy µs", "CPU PostgreSQL µs", "CPU Redis µs", "CPU to plain", "RSS MiB"}}
 	for _, v := range r.variants {
+		if len(r.at(v.name, connections)) == 0 {
+			continue
+		}
 		value := func(of func(sample) float64, format string) string {
 			return fmt.Sprintf(format, r.median(v.name, connections, of))
 		}

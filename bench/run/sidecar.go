@@ -32,6 +32,7 @@ type sidecarConfig struct {
 	name, program, namespace  string
 	upstream, database, redis string
 	extra                     []string // of the environment
+	lines                     string   // more of the integration
 }
 
 // sidecar is the shipped program, with metrics on and tracing configured but not sampled.
@@ -42,9 +43,7 @@ type sidecar struct {
 }
 
 func (s *stage) sidecar(c sidecarConfig, collector string) *sidecar {
-	secretFile, file := s.dir()+"/secret", s.dir()+"/sidecar.yaml"
-	s.must("the secret", os.WriteFile(secretFile, []byte(secret), 0o600))
-	s.must("the integrations", os.WriteFile(file, fmt.Appendf(nil, integrations, route, secretFile), 0o600))
+	file := s.configure(c.name, c.lines)
 	address, probe := s.freeAddress(), s.freeAddress()
 	cmd := exec.Command(c.program, "run")
 	cmd.Env = append([]string{
@@ -64,6 +63,14 @@ func (s *stage) sidecar(c sidecarConfig, collector string) *sidecar {
 	r := &sidecar{process: s.launch(c.name, address, cmd), probe: "http://" + probe}
 	s.awaitReady(r)
 	return r
+}
+
+// configure writes the integrations file of a sidecar, which follows while it runs.
+func (s *stage) configure(name, lines string) (file string) {
+	secretFile, file := s.dir()+"/secret", s.dir()+"/"+strings.ReplaceAll(name, " ", "-")+".yaml"
+	s.must("the secret", os.WriteFile(secretFile, []byte(secret), 0o600))
+	s.must("the integrations", os.WriteFile(file, fmt.Appendf(nil, integrations+lines, route, secretFile), 0o600))
+	return file
 }
 
 // awaitReady waits until the sidecar says so.

@@ -26,6 +26,8 @@ func relations() []relation {
 		{"new events per second at least half of nginx's", "new", "nginx", rate, rate, 0.5, false},
 		{"duplicates from local memory at least 2.5 times the plain proxy's rate", "local", "plain", rate, rate, 2.5, false},
 		{"duplicates from Redis at least 1.2 times the plain proxy's rate", "redis", "plain", rate, rate, 1.2, false},
+		{"accept mode, worker paused: acknowledged per second at least 1.2 times the new events of forward mode", "accept", "new", rate, rate, 1.2, false},
+		{"stored events worked off per second at least 0.7 times the new events of forward mode", "drain", "new", rate, rate, 0.7, false},
 		{"pass-through at least 0.95 times the plain proxy's rate", "pass", "plain", rate, rate, 0.95, false},
 	}
 }

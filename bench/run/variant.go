@@ -17,7 +17,7 @@ type variant struct {
 	name   string
 	title  string
 	pid    int                                       // whose family's CPU is the proxy's; 0: none
-	job    func(connections int) job                 // what is delivered
+	job    func(connections int) job                 // what is delivered; nil: it is measured by another one
 	before func(connections int)                     // not measured; nil: nothing
 	after  func(j job, result outcome) (note string) // nil: nothing
 }
@@ -34,6 +34,8 @@ type bench struct {
 	traces   func() int64
 
 	program, collectorAddress string // of the sidecars
+
+	queue *queue // of accept mode; nil: not measured
 
 	counted map[string]float64 // answers by tier, when they were last counted
 
@@ -99,7 +101,8 @@ func (b *bench) prepareNaive() {
 }
 
 func (b *bench) prepareSidecar() {
-	if !b.plan.only.has("new") && !b.plan.only.has("local") && !b.plan.only.has("redis") && !b.plan.only.has("pass") {
+	if !b.plan.only.has("new") && !b.plan.only.has("local") && !b.plan.only.has("redis") && !b.plan.only.has("pass") &&
+		!b.plan.only.has("accept") {
 		return
 	}
 	var exported *atomic.Int64
@@ -142,6 +145,9 @@ func (b *bench) addScenarios() {
 				b.walked += result.Delivered
 				return b.tiers(b.second)
 			}})
+	}
+	if b.plan.only.has("accept") {
+		scenarios = append(scenarios, b.acceptScenarios()...)
 	}
 	for _, v := range scenarios {
 		if b.plan.only.has(v.name) {

@@ -127,9 +127,9 @@ func (c *crew) idle() bool {
 	return c.busy == 0
 }
 
-// mostlyFree tells that there are hands for more than a handful.
+// mostlyFree tells that at least half of the hands have nothing to do.
 func (c *crew) mostlyFree() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return 4*c.busy <= c.slots
+	return 2*c.busy <= c.slots
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	defaultSlots = 128
+	defaultSlots = 256
 	defaultBytes = 64 << 20
 	// defaultEvery leaves room in two seconds for the look itself.
 	defaultEvery = 1700 * time.Millisecond
@@ -46,7 +46,7 @@ type Config struct {
 	Routes func() []Route
 	Watch  Watch         // nil: nobody watches
 	Log    *slog.Logger  // nil: nowhere
-	Slots  int           // attempts at once; 0: 128
+	Slots  int           // attempts at once; 0: 256
 	Bytes  int64         // of bodies being handled, as far as their sizes can be foreseen; 0: 64 MiB
 	Every  time.Duration // between two looks when nothing happens; 0: 1.7 s
 }

@@ -123,6 +123,7 @@ tidy-check: ## fail when go.mod or go.sum would change under go mod tidy
 	go mod tidy -diff
 	go -C tools mod tidy -diff
 	go -C test/charts mod tidy -diff
+	go -C test/k8s mod tidy -diff
 	go -C test/oracle mod tidy -diff
 	go -C test/otel mod tidy -diff
 

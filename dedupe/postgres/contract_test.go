@@ -24,6 +24,7 @@ func harnessOf(t *testing.T, conn *pgx.Conn, one, two *Store) dedupetest.Harness
 		for _, s := range []*Store{one, two} {
 			s.expired.passed(by)
 			s.forgotten.passed(by)
+			s.due.passed()
 		}
 		return age(t, conn, key, by)
 	}}

@@ -18,7 +18,7 @@ CROSS JOIN LATERAL (
 ) j`
 
 	// One look-up in order for each scope: a scope that is not asked for, or is asked for too, may have any number of due
-	// rows. There is always a row to tell which scopes are held. Names are looked up here, because a scope that the ledger
+	// rows. A look begins where the horizon says. There is always a row to tell which scopes are held. Names are looked up here, because a scope that the ledger
 	// does not know yet would be asked for each time.
 	dueSQL = `SELECT now(), ARRAY(
     SELECT l.scope FROM (
@@ -26,13 +26,13 @@ CROSS JOIN LATERAL (
     ) l WHERE l.paused
 ), ` + rowColumns + `
 FROM (SELECT 1) one LEFT JOIN (
-    SELECT q.* FROM unnest($1::bytea[]) AS i(scope)
+    SELECT q.* FROM unnest($1::bytea[], $3::timestamptz[]) AS i(scope, since)
     CROSS JOIN LATERAL (
         SELECT n.id FROM {schema}.names n WHERE n.kind = 1 AND n.a = i.scope AND n.b = ''::bytea LIMIT 1
     ) n
     CROSS JOIN LATERAL (
         SELECT * FROM {schema}.receipts q
-        WHERE q.state = 3 AND q.scope_id = n.id AND q.due <= now()
+        WHERE q.state = 3 AND q.scope_id = n.id AND q.due <= now() AND q.due >= i.since
         ORDER BY q.due LIMIT $2
     ) q
 ) r ON true
@@ -79,13 +79,14 @@ func (s *Store) Requests(ctx context.Context, keys []dedupe.Key) ([]*dedupe.Job,
 
 // Due implements dedupe.Jobs.
 func (s *Store) Due(ctx context.Context, scopes []delivery.Scope, limit int) (dedupe.Due, error) {
-	asked := make([][]byte, len(scopes))
+	reaches := s.due.next(scopes)
+	asked, since := make([][]byte, len(scopes)), make([]time.Time, len(scopes))
 	for i, scope := range scopes {
-		asked[i] = bytesOf(string(scope))
+		asked[i], since[i] = bytesOf(string(scope)), reaches[i].since
 	}
 	var look dueLook
 	err := s.run(ctx, call{
-		guard: lookupGuard, sql: s.sql.due, args: []any{asked, int64(limit)},
+		guard: lookupGuard, sql: s.sql.due, args: []any{asked, int64(limit), since},
 		begin: func() { look = dueLook{} },
 		scan:  look.scan,
 	})
@@ -93,7 +94,21 @@ func (s *Store) Due(ctx context.Context, scopes []delivery.Scope, limit int) (de
 		return dedupe.Due{}, err
 	}
 	rows, err := s.rows(ctx, look.rows)
+	if err == nil {
+		s.due.saw(scopes, reaches, oldestOf(rows), look.now)
+	}
 	return dedupe.Due{Rows: rows, Now: look.now, Held: look.scopes()}, err
+}
+
+// oldestOf is the first due time of each scope.
+func oldestOf(rows []dedupe.Row) map[delivery.Scope]time.Time {
+	oldest := make(map[delivery.Scope]time.Time)
+	for i := range rows {
+		if _, known := oldest[rows[i].Scope]; !known { // they are in order
+			oldest[rows[i].Scope] = rows[i].NextAttempt
+		}
+	}
+	return oldest
 }
 
 // dueLook is the answer to a look for what is due.

@@ -24,6 +24,7 @@ type Store struct {
 
 	expired   frontier // of claims whose lease has run out
 	forgotten frontier // of receipts whose time is over
+	due       horizon  // of jobs
 }
 
 // Open prepares a store. It connects to nothing: the database may be away, and the first call finds out.

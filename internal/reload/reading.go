@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Reading is one pass over some files. Every file is read once, however often it is asked for. It is not safe for
@@ -23,6 +24,7 @@ type entry struct {
 	text     []byte
 	err      error
 	resolved string // where the path leads when every link is followed
+	modified time.Time
 }
 
 // NewReading starts a pass.
@@ -41,7 +43,11 @@ func (r *Reading) ReadFile(path string) ([]byte, error) {
 func read(path string) entry {
 	resolved, _ := filepath.EvalSymlinks(path)
 	text, err := os.ReadFile(path)
-	return entry{text, err, resolved}
+	found := entry{text: text, err: err, resolved: resolved}
+	if info, statErr := os.Stat(path); statErr == nil {
+		found.modified = info.ModTime()
+	}
+	return found
 }
 
 // Again reads the same files anew.
@@ -61,6 +67,25 @@ func (r *Reading) moved(other *Reading) bool {
 	return !maps.EqualFunc(r.entries, other.entries, func(a, b entry) bool {
 		return a.resolved == b.resolved && errorKind(a.err) == errorKind(b.err) && bytes.Equal(a.text, b.text)
 	})
+}
+
+// changed is when the first of what differs from another pass was written, but not before a time at which it was surely
+// as in the other pass: a file that was moved into its place may be older.
+func (r *Reading) changed(other *Reading, since time.Time) time.Time {
+	first := time.Now()
+	for path, now := range r.entries {
+		was, known := other.entries[path]
+		if known && errorKind(was.err) == errorKind(now.err) && bytes.Equal(was.text, now.text) {
+			continue
+		}
+		if now.modified.Before(first) {
+			first = now.modified
+		}
+	}
+	if first.Before(since) {
+		return since
+	}
+	return first
 }
 
 // Digest is SHA-256 over the paths and contents. It tells nothing about a secret in them that is not guessed whole.

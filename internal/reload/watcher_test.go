@@ -3,6 +3,7 @@ package reload_test
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -104,6 +105,49 @@ func TestRefreshedStandsStillWhileTheFilesAreRefused(t *testing.T) {
 	w.volume.swap(map[string]string{"a": "5", "b": "5"})
 	w.next(t)
 	awaitTrue(t, "Refreshed to go on", func() bool { return w.Refreshed().After(stopped) })
+}
+
+func TestTheTimeToAnEffectIsMeasured(t *testing.T) {
+	w := watch(t, time.Hour)
+	if got := w.Propagation(); got != (reload.Propagation{}) {
+		t.Errorf("measured %+v before anything changed", got)
+	}
+	w.kick <- struct{}{} // nothing has changed
+	w.next(t)
+	began := time.Now()
+	w.volume.swap(map[string]string{"a": "2", "b": "2"})
+	w.kick <- struct{}{}
+	w.next(t)
+	awaitTrue(t, "the measurement", func() bool { return w.Propagation().Count == 1 })
+	longest := time.Since(began) + 50*time.Millisecond // file systems count in ticks
+	if got := w.Propagation(); got.Last <= 0 || got.Last > longest || got.Worst != got.Last {
+		t.Errorf("measured %+v of at most %s", got, longest)
+	}
+	w.volume.swap(map[string]string{"a": "bad", "b": "2"})
+	w.kick <- struct{}{}
+	w.next(t)
+	w.volume.swap(map[string]string{"a": "3", "b": "2"})
+	w.kick <- struct{}{}
+	w.next(t)
+	awaitTrue(t, "the next measurement", func() bool { return w.Propagation().Count == 2 })
+}
+
+// A file that is moved into its place tells nothing by its time of when it came: the comparison before does.
+func TestAnOldFileThatIsMovedInCountsFromTheLastComparison(t *testing.T) {
+	w := watch(t, time.Hour)
+	w.kick <- struct{}{}
+	w.next(t)
+	w.volume.swap(map[string]string{"a": "2", "b": "1"})
+	old := time.Now().Add(-24 * time.Hour)
+	if err := os.Chtimes(w.volume.path("a"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	w.kick <- struct{}{}
+	w.next(t)
+	awaitTrue(t, "the measurement", func() bool { return w.Propagation().Count == 1 })
+	if got := w.Propagation().Last; got <= 0 || got > time.Minute {
+		t.Errorf("measured %s", got)
+	}
 }
 
 func awaitTrue(t *testing.T, what string, condition func() bool) {

@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
 )
 
 func (p *program) deadLetters(ctx context.Context, args []string) error {
@@ -14,13 +18,38 @@ func (p *program) deadLetters(ctx context.Context, args []string) error {
 	}
 	switch word {
 	case "list":
-		return p.list(ctx, "dead-letters list [SCOPE] [--limit N] [--offset N] [--json]", rest, []dedupe.State{dedupe.Dead})
+		return p.list(ctx, "dead-letters list [SCOPE] [--limit N] [--offset N] [--json]", rest, []dedupe.State{dedupe.Dead}, p.showDead)
 	case "show":
 		return p.show(ctx, "dead-letters show (SCOPE EVENT_ID | REFERENCE) [--json]", rest)
 	case "replay":
 		return p.replay(ctx, rest)
 	default:
 		return p.closeDead(ctx, rest)
+	}
+}
+
+// showDead prints dead letters with what the integrations file says of them, where it can be read.
+func (p *program) showDead(found []dedupe.Receipt, asJSON bool) error {
+	var about func(delivery.Scope) console.About
+	if settings, err := p.settings(); err == nil {
+		if set, err := p.integrations(settings); err == nil {
+			about = aboutDeadLetters(set)
+		}
+	}
+	letters := console.NewDeadLetters(found, about, time.Now())
+	if asJSON {
+		return p.json(letters)
+	}
+	return console.DeadLetters(p.out, letters)
+}
+
+func aboutDeadLetters(set *config.Set) func(delivery.Scope) console.About {
+	return func(scope delivery.Scope) console.About {
+		i, err := set.Find(scope)
+		if err != nil {
+			return console.About{}
+		}
+		return console.About{Owner: i.Owner, Keep: i.Retention.DeadLetter}
 	}
 }
 
@@ -46,4 +75,9 @@ func (p *program) closeDead(ctx context.Context, args []string) error {
 			err := desk.Close(ctx, r.Scope, r.EventID, answer, by)
 			return fmt.Sprintf("closed: later deliveries get %d", answer), err
 		})
+}
+
+// aboutDeadLetters asks the configuration in force.
+func (s *server) aboutDeadLetters(scope delivery.Scope) console.About {
+	return aboutDeadLetters(s.active.state.Load().set)(scope)
 }

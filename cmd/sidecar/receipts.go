@@ -21,7 +21,7 @@ func (p *program) receipts(ctx context.Context, args []string) error {
 	}
 	switch word {
 	case "list":
-		return p.list(ctx, "receipts list [SCOPE] [--state STATE[,…]] [--limit N] [--offset N] [--json]", rest, nil)
+		return p.list(ctx, "receipts list [SCOPE] [--state STATE[,…]] [--limit N] [--offset N] [--json]", rest, nil, p.showList)
 	case "show":
 		return p.show(ctx, "receipts show (SCOPE EVENT_ID | REFERENCE) [--json]", rest)
 	default:
@@ -29,8 +29,10 @@ func (p *program) receipts(ctx context.Context, args []string) error {
 	}
 }
 
-// list prints receipts; states nil lets a flag choose.
-func (p *program) list(ctx context.Context, usage string, args []string, states []dedupe.State) error {
+// list prints receipts by show; states nil lets a flag choose.
+func (p *program) list(ctx context.Context, usage string, args []string, states []dedupe.State,
+	show func(found []dedupe.Receipt, asJSON bool) error,
+) error {
 	flags := p.newFlags(usage)
 	filter := dedupe.Filter{States: states}
 	if states == nil {
@@ -58,11 +60,15 @@ func (p *program) list(ctx context.Context, usage string, args []string, states 
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return p.json(console.NewReceipts(found))
-		}
-		return console.List(p.out, found)
+		return show(found, *asJSON)
 	})
+}
+
+func (p *program) showList(found []dedupe.Receipt, asJSON bool) error {
+	if asJSON {
+		return p.json(console.NewReceipts(found))
+	}
+	return console.List(p.out, found)
 }
 
 func parseStates(text string, into *[]dedupe.State) error {

@@ -170,7 +170,7 @@ func (s *server) buildAdmin(context.Context) error {
 	}
 	pages, err := admin.New(admin.Config{
 		Receipts: s.desk, Dead: s.desk, Unready: s.health.unready, Status: s.status,
-		Metrics: s.telemetry.Page(), Token: token, Log: s.log,
+		Metrics: s.telemetry.Page(), Token: token, Log: s.log, About: s.aboutDeadLetters,
 	})
 	if err != nil {
 		return err

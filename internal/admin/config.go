@@ -8,6 +8,7 @@ import (
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
 )
 
 // Config is what an Admin is made of. Receipts, Dead, Unready and Status must be set.
@@ -17,7 +18,9 @@ type Config struct {
 	// Unready tells why this process should get no traffic now; empty: it should.
 	Unready func() []string
 	// Status is what /api/v1/status answers, as a value that encodes as JSON.
-	Status  func(ctx context.Context) any
+	Status func(ctx context.Context) any
+	// About is what the configuration says of a scope's dead letters; nil: nothing.
+	About   func(delivery.Scope) console.About
 	Metrics http.Handler // nil: 404
 	// Token returns the bearer token of the operator API, which may change. Nil: there is none, nothing can be changed,
 	// and only this machine may read.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
@@ -148,8 +149,8 @@ func (a *Admin) deadLetters(r *http.Request) (any, *problem) {
 		return nil, ledgerProblem(err)
 	}
 	return struct {
-		DeadLetters []console.Receipt `json:"dead_letters"`
-	}{console.NewReceipts(found)}, nil
+		DeadLetters []console.DeadLetter `json:"dead_letters"`
+	}{console.NewDeadLetters(found, a.config.About, time.Now())}, nil
 }
 
 func numberIn(query url.Values, name string, fallback, most int) (int, *problem) {

@@ -130,7 +130,8 @@ func reasonText(reason dedupe.Reason) string {
 		dedupe.Replayed:     "replayed",
 		dedupe.ClosedByHand: "closed",
 		dedupe.Accepted:     "stored and acknowledged",
-		dedupe.Abandoned:    "claimed too late for its delivery, which does not count",
+		dedupe.Abandoned:    "claimed too late for its delivery, or its worker stopped; nothing was sent, which does not count",
+		dedupe.RequestLost:  "a worker found no stored request",
 	}
 	if text, known := words[reason]; known {
 		return text

@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// group collects concurrent calls and flies them to the store as one batch. There is no timer: a batch forms while the
-// ones before it are in flight. Each caller's context bounds its own wait only; a flight has its own deadline.
+// group collects concurrent calls and flies them to the store as one batch. No timer holds a batch back: it forms while
+// the one before it is in flight. Only when that takes long, or a full batch waits, another one takes off beside it: few
+// large batches cost the store much less than many small ones. Each caller's context bounds its own wait only; a flight
+// has its own deadline.
 //
 // A key is in at most one flight at a time, so that no batch waits in the store for another one's row. Calls that wait
 // for their key hang behind it in a chain and cost the others nothing.
@@ -24,11 +26,12 @@ type group[T, R any] struct {
 	guilty   map[Key]time.Time    // until when a key is a suspect
 }
 
-// groupConfig says how a group flies. All fields but share and orphan must be set.
+// groupConfig says how a group flies. All fields but late, share and orphan must be set.
 type groupConfig[T, R any] struct {
 	key     func(T) Key
 	fly     func(context.Context, []T) ([]R, error)
 	flights int           // batches at once
+	late    time.Duration // how long ago the last batch took off before another one does beside it; 0: at once
 	batch   int           // most calls of a batch
 	singles int           // single flights at once, of batches that fell apart
 	timeout time.Duration // of a flight
@@ -60,6 +63,8 @@ type lane[T, R any] struct {
 	flying  int
 	flights int
 	batch   int
+	late    time.Duration
+	began   time.Time // when a batch last took off, or a server was started to that end
 }
 
 func newGroup[T, R any](config groupConfig[T, R]) *group[T, R] {
@@ -67,7 +72,7 @@ func newGroup[T, R any](config groupConfig[T, R]) *group[T, R] {
 		config:   config,
 		chains:   make(map[Key]*chain[T, R]),
 		guilty:   make(map[Key]time.Time),
-		batches:  lane[T, R]{flights: config.flights, batch: config.batch},
+		batches:  lane[T, R]{flights: config.flights, batch: config.batch, late: config.late},
 		singles:  lane[T, R]{flights: config.singles, batch: 1},
 		suspects: lane[T, R]{flights: 1, batch: 1},
 	}
@@ -118,9 +123,35 @@ func (g *group[T, R]) laneFor(key Key) *lane[T, R] {
 // queue puts chains into a lane and starts as many servers as they need and are allowed. Called with mu held.
 func (g *group[T, R]) queue(l *lane[T, R], waiting ...*chain[T, R]) {
 	l.waiting = append(l.waiting, waiting...)
-	for range min(len(waiting), l.flights-l.flying) {
-		l.flying++
-		go g.serve(l)
+	for range waiting {
+		if !l.needy() {
+			return
+		}
+		g.staff(l)
+	}
+}
+
+// needy tells that what waits in a lane should not wait for the flights that are on. Called with mu held.
+func (l *lane[T, R]) needy() bool {
+	if l.flying == 0 || l.flying >= l.flights || l.late == 0 {
+		return l.flying < l.flights
+	}
+	return len(l.waiting) >= l.batch || time.Since(l.began) >= l.late
+}
+
+// staff starts a server. Called with mu held.
+func (g *group[T, R]) staff(l *lane[T, R]) {
+	l.flying++
+	l.began = time.Now()
+	go g.serve(l)
+}
+
+// relieve starts another server where the last flight keeps calls waiting.
+func (g *group[T, R]) relieve(l *lane[T, R]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(l.waiting) > 0 && l.needy() {
+		g.staff(l)
 	}
 }
 
@@ -140,8 +171,15 @@ func (g *group[T, R]) serve(l *lane[T, R]) {
 func (g *group[T, R]) takeOff(l *lane[T, R]) ([]*chain[T, R], []T) {
 	g.mu.Lock()
 	chains := g.board(l)
-	if len(chains) == 0 {
+	switch {
+	case len(chains) == 0:
 		l.flying--
+	case l.late > 0:
+		l.began = time.Now()
+		time.AfterFunc(l.late, func() { g.relieve(l) })
+		if l.needy() {
+			g.staff(l) // there was more than a batch
+		}
 	}
 	g.mu.Unlock()
 	slices.SortFunc(chains, func(a, b *chain[T, R]) int { return a.key.compare(b.key) })

@@ -94,6 +94,45 @@ func keys(items []item) string {
 	return text
 }
 
+// Many small batches cost more than few large ones, so a second one takes off only when a whole batch waits.
+func TestFullBatchDoesNotWaitForTheFlightBeforeIt(t *testing.T) {
+	h := newHangar()
+	g := testGroup(h, func(c *groupConfig[item, int]) { c.flights, c.late, c.batch = 2, time.Hour, 3 })
+	calls := []*call[item, int]{g.join(item{"a", 0})}
+	<-h.up
+	for i, key := range []string{"b", "c"} {
+		calls = append(calls, g.join(item{key, i + 1}))
+	}
+	g.mu.Lock()
+	flying := g.batches.flying
+	g.mu.Unlock()
+	if flying != 1 {
+		t.Fatalf("%d flights for two calls that wait", flying)
+	}
+	calls = append(calls, g.join(item{"d", 3}))
+	if got := keys(<-h.up); got != "bcd" {
+		t.Fatalf("flying: %q", got)
+	}
+	h.clear <- nil
+	h.clear <- nil
+	for i, c := range calls {
+		answered(t, c, i)
+	}
+}
+
+// A flight that does not end keeps the others waiting for a moment only, also if nobody comes any more.
+func TestLateFlightIsRelieved(t *testing.T) {
+	h := newHangar()
+	g := testGroup(h, func(c *groupConfig[item, int]) { c.flights, c.late = 2, time.Millisecond })
+	held := g.join(item{"guilty", 1})
+	<-h.up
+	other := g.join(item{"b", 2})
+	h.clear <- nil
+	answered(t, other, 2)
+	h.held <- nil
+	answered(t, held, 1)
+}
+
 func TestCallsThatWaitFlyAsOneSortedBatch(t *testing.T) {
 	h := newHangar()
 	g := testGroup(h, nil)

@@ -21,6 +21,7 @@ type KeeperConfig struct {
 
 	ClaimFlights  int           // batches of claims at once; default 2
 	SettleFlights int           // batches of transitions at once; default 2
+	Late          time.Duration // a batch that is on for so long no longer keeps the next one waiting; default 10 ms
 	Batch         int           // most rows of a batch; default 256
 	Flight        time.Duration // how long a batch may take; default 10 s
 	Grace         time.Duration // before the sweeper takes an expired claim, so that its owner's last word wins; default 2 s
@@ -68,6 +69,7 @@ func NewKeeper(config KeeperConfig) (*Keeper, error) {
 func (c *KeeperConfig) fill() {
 	c.ClaimFlights = positive(c.ClaimFlights, 2)
 	c.SettleFlights = positive(c.SettleFlights, 2)
+	c.Late = positive(c.Late, 10*time.Millisecond)
 	c.Batch = positive(c.Batch, 256)
 	c.Flight = positive(c.Flight, 10*time.Second)
 	c.Grace = positive(c.Grace, 2*time.Second)
@@ -88,7 +90,7 @@ func (k *Keeper) claimGroup(config KeeperConfig) groupConfig[NewRow, Found] {
 	return groupConfig[NewRow, Found]{
 		key:     func(row NewRow) Key { return row.Key },
 		fly:     k.store.Insert,
-		flights: config.ClaimFlights, batch: config.Batch, singles: 4, timeout: config.Flight, suspect: time.Second,
+		flights: config.ClaimFlights, late: config.Late, batch: config.Batch, singles: 4, timeout: config.Flight, suspect: time.Second,
 		// A row that was there before is there for everybody who asked before it was read.
 		share:  func(row NewRow, found Found) bool { return !found.Inserted && found.Row.Key == row.Key },
 		orphan: k.orphanedClaim,
@@ -99,7 +101,7 @@ func (k *Keeper) moveGroup(config KeeperConfig) groupConfig[Move, bool] {
 	return groupConfig[Move, bool]{
 		key:     func(move Move) Key { return move.Key },
 		fly:     k.store.Move,
-		flights: config.SettleFlights, batch: config.Batch, singles: 4, timeout: config.Flight, suspect: time.Second,
+		flights: config.SettleFlights, late: config.Late, batch: config.Batch, singles: 4, timeout: config.Flight, suspect: time.Second,
 		orphan: k.orphanedMove,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"hash"
 )
 
 // maxTokenBytes bounds event IDs and event types.
@@ -46,21 +45,38 @@ func Reference(scope Scope, id EventID) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// smallParts is how many bytes HashParts puts together on the stack: most events, with the lengths.
+const smallParts = 2048
+
 // HashParts is SHA-256 over parts, each preceded by its length as 8 bytes in big-endian order, so that no two lists of
 // parts are hashed alike.
 func HashParts(parts ...[]byte) [sha256.Size]byte {
-	digest := sha256.New()
+	size := 0
 	for _, part := range parts {
-		writePart(digest, part)
+		size += 8 + len(part)
+	}
+	if size <= smallParts {
+		return hashSmall(parts)
+	}
+	digest := sha256.New()
+	var length []byte
+	for _, part := range parts {
+		length = binary.BigEndian.AppendUint64(length[:0], uint64(len(part)))
+		digest.Write(length)
+		digest.Write(part)
 	}
 	var sum [sha256.Size]byte
 	digest.Sum(sum[:0])
 	return sum
 }
 
-func writePart(digest hash.Hash, part []byte) {
-	var length [8]byte
-	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-	digest.Write(length[:])
-	digest.Write(part)
+// hashSmall copies the parts, which costs less than the memory for a digest.
+func hashSmall(parts [][]byte) [sha256.Size]byte {
+	var room [smallParts]byte
+	all := room[:0]
+	for _, part := range parts {
+		all = binary.BigEndian.AppendUint64(all, uint64(len(part)))
+		all = append(all, part...)
+	}
+	return sha256.Sum256(all)
 }

@@ -25,6 +25,7 @@ type document struct {
 	scanned  bool        // plain was scanned
 	json     bool        // and is one JSON document
 	found    []jsonValue // values of the tree's pointers
+	cuts     []span      // places that the tree cuts out
 }
 
 // text is the body without its Content-Encoding.
@@ -46,9 +47,23 @@ func (d *document) values() ([]jsonValue, bool) {
 	if !ok {
 		return nil, false
 	}
-	found, _, err := d.tree.scan(plain)
-	d.found, d.json = found, err == nil
+	found, cuts, err := d.tree.scan(plain)
+	d.found, d.cuts, d.json = found, cuts, err == nil
 	return d.found, d.json
+}
+
+// cut is the body without its Content-Encoding, and the places in it that a tree cuts out; false where the body is not one
+// JSON document.
+func (d *document) cut(tree *pointerTree) (plain []byte, cuts []span, ok bool) {
+	if tree == d.tree {
+		_, ok = d.values()
+		return d.plain, d.cuts, ok
+	}
+	if plain, ok = d.text(); !ok {
+		return nil, nil, false
+	}
+	_, cuts, err := tree.scan(plain)
+	return plain, cuts, err == nil
 }
 
 // scalar is the text of a string or the literal of a number.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
@@ -30,14 +31,25 @@ func newFingerprint(f Fingerprint, tree *pointerTree) (fingerprint, error) {
 	out.names = f.Include
 	var includeErr error
 	out.include, includeErr = slots(f.Include, tree)
-	if len(f.Exclude) > 0 {
-		out.exclude = &pointerTree{}
+	var excludeErr error
+	out.exclude, excludeErr = cutter(f.Exclude, tree)
+	return out, errors.Join(field("include", includeErr), field("exclude", excludeErr))
+}
+
+// cutter is a tree that cuts pointers out: the document's own, so that one pass does for everything, unless a pointer has a
+// *, which means something else for the others.
+func cutter(pointers []string, tree *pointerTree) (*pointerTree, error) {
+	if len(pointers) == 0 {
+		return nil, nil
 	}
-	var excludeErrs []error
-	for _, pointer := range f.Exclude {
-		excludeErrs = append(excludeErrs, out.exclude.cut(pointer))
+	if slices.ContainsFunc(pointers, func(pointer string) bool { return strings.Contains(pointer, "*") }) {
+		tree = &pointerTree{}
 	}
-	return out, errors.Join(field("include", includeErr), field("exclude", errors.Join(excludeErrs...)))
+	var errs []error
+	for _, pointer := range pointers {
+		errs = append(errs, tree.cut(pointer))
+	}
+	return tree, errors.Join(errs...)
 }
 
 func slots(pointers []string, tree *pointerTree) ([]int, error) {
@@ -86,12 +98,8 @@ func (f fingerprint) picked(values []jsonValue) [sha256.Size]byte {
 
 // rest hashes the body without the values that are left out.
 func (f fingerprint) rest(d *document) [sha256.Size]byte {
-	plain, ok := d.text()
+	plain, cuts, ok := d.cut(f.exclude)
 	if !ok {
-		return wholeSum(d)
-	}
-	_, cuts, err := f.exclude.scan(plain)
-	if err != nil {
 		return wholeSum(d)
 	}
 	slices.SortFunc(cuts, func(a, b span) int { return cmp.Compare(a.start, b.start) })

@@ -122,7 +122,7 @@ func (c *chaos) persist(event string, replica int) {
 			return
 		}
 		replica++
-		time.Sleep(pause) // a sender's own back-off
+		pass(pause) // a sender's own back-off
 	}
 }
 
@@ -197,13 +197,13 @@ func (c *chaos) faults(t *testing.T) []chaosFault {
 		}},
 		{"the second replica stands still beyond its leases", func() {
 			c.both[1].signal(syscall.SIGSTOP)
-			time.Sleep(5 * time.Second)
+			pass(5 * time.Second)
 			c.both[1].signal(syscall.SIGCONT)
 		}},
 		{"PostgreSQL restarts", func() { c.cluster.Restart(t) }},
 		{"PostgreSQL crashes", func() { c.cluster.Stop(); c.cluster.Start(t) }},
-		{"PostgreSQL stands still", func() { c.cluster.Freeze(); time.Sleep(2 * time.Second); c.cluster.Thaw() }},
-		{"the application is away", func() { c.app.away.Store(true); time.Sleep(time.Second); c.app.away.Store(false) }},
+		{"PostgreSQL stands still", func() { c.cluster.Freeze(); pass(2 * time.Second); c.cluster.Thaw() }},
+		{"the application is away", func() { c.app.away.Store(true); pass(time.Second); c.app.away.Store(false) }},
 	}
 }
 
@@ -220,7 +220,7 @@ func (c *chaos) drain(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d events are still open (%v)", open, err)
 		}
-		time.Sleep(50 * time.Millisecond) // another process's work
+		pass(50 * time.Millisecond) // another process's work
 	}
 }
 
@@ -426,3 +426,6 @@ func (a *chaosApplication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 	}
 }
+
+// pass lets a fault last, or another process work.
+func pass(d time.Duration) { <-time.After(d) }

@@ -178,7 +178,7 @@ func TestAnIdleDispatcherLooksEvery1700ms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop()
 		_, stop := started(t, s, nil, routeOf("acme/orders"))
-		time.Sleep(17 * time.Second)
+		pass(17 * time.Second)
 		stop()
 		if len(s.looks) < 10 || len(s.looks) > 12 {
 			t.Errorf("%d looks in 17 s", len(s.looks))
@@ -190,14 +190,14 @@ func TestAWakeIsFollowedAtOnceButNotByEveryEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop()
 		d, stop := started(t, s, nil, routeOf("acme/orders"))
-		time.Sleep(500 * time.Millisecond)
+		pass(500 * time.Millisecond)
 		began := time.Now()
 		for i := range 1000 {
 			s.put("acme/orders", fmt.Sprint("evt-", i))
 			d.Wake()
-			time.Sleep(time.Millisecond)
+			pass(time.Millisecond)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		stop()
 		if waited := s.looks[1].Sub(began); waited > 20*time.Millisecond {
 			t.Errorf("the first was looked for after %s", waited)
@@ -214,14 +214,14 @@ func TestAWakeIsFollowedAtOnceButNotByEveryEvent(t *testing.T) {
 func TestABacklogIsDrainedWithoutPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop()
-		s.answer = func(upstream.Attempt) delivery.Result { time.Sleep(10 * time.Millisecond); return answered(200) }
+		s.answer = func(upstream.Attempt) delivery.Result { pass(10 * time.Millisecond); return answered(200) }
 		for i := range 400 {
 			s.put("acme/orders", fmt.Sprint("evt-", i))
 		}
 		began := time.Now()
 		_, stop := started(t, s, nil, routeOf("acme/orders"))
 		for s.count() < 400 {
-			time.Sleep(10 * time.Millisecond)
+			pass(10 * time.Millisecond)
 			if time.Since(began) > 5*time.Second {
 				t.Fatalf("%d of 400 after %s", s.count(), time.Since(began))
 			}
@@ -240,7 +240,7 @@ func TestConcurrencyIsAScopesOwn(t *testing.T) {
 			running[a.Scope]++
 			most[a.Scope] = max(most[a.Scope], running[a.Scope])
 			mu.Unlock()
-			time.Sleep(time.Second)
+			pass(time.Second)
 			mu.Lock()
 			running[a.Scope]--
 			mu.Unlock()
@@ -253,7 +253,7 @@ func TestConcurrencyIsAScopesOwn(t *testing.T) {
 		one := routeOf("acme/one")
 		one.Concurrency = 2
 		_, stop := started(t, s, nil, one, routeOf("acme/free"))
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		stop()
 		if most["acme/one"] != 2 || most["acme/free"] < 4 || s.count() != 24 {
 			t.Errorf("at once %v, done %d", most, s.count())
@@ -269,7 +269,7 @@ func TestADeadScopeLeavesHandsFree(t *testing.T) {
 			if a.Scope == "acme/calm" {
 				return answered(200)
 			}
-			time.Sleep(a.Timeout)
+			pass(a.Timeout)
 			return delivery.Result{Outcome: delivery.Unknown, Cause: delivery.TimedOut}
 		}
 		routes := []worker.Route{routeOf("acme/calm")}
@@ -283,11 +283,11 @@ func TestADeadScopeLeavesHandsFree(t *testing.T) {
 		d, stop := started(t, s, nil, routes...)
 		defer stop()
 		for i := range 50 {
-			time.Sleep(time.Second)
+			pass(time.Second)
 			event := fmt.Sprint("calm-", i)
 			s.put("acme/calm", event)
 			d.Wake()
-			time.Sleep(100 * time.Millisecond)
+			pass(100 * time.Millisecond)
 			s.mu.Lock()
 			_, done := s.settled[event]
 			s.mu.Unlock()
@@ -309,7 +309,7 @@ func TestHeldScopesAreNotLookedFor(t *testing.T) {
 		s.put("acme/file", "evt-2")
 		d, stop := started(t, s, nil, routeOf("acme/held"), file)
 		waking := worker.Waking{Ledger: acknowledging{}, Dispatcher: d}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if !d.Held("acme/held") || d.Held("acme/file") {
 			t.Error("the dispatcher does not know who is held by a person")
 		}
@@ -320,7 +320,7 @@ func TestHeldScopesAreNotLookedFor(t *testing.T) {
 			if _, err := waking.Claim(t.Context(), dedupe.Request{Scope: "acme/held"}); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Millisecond)
+			pass(time.Millisecond)
 		}
 		s.mu.Lock()
 		if looks := len(s.looks) - before; looks > 1 {
@@ -328,7 +328,7 @@ func TestHeldScopesAreNotLookedFor(t *testing.T) {
 		}
 		s.held = nil
 		s.mu.Unlock()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		stop()
 		if _, done := s.settled["evt-1"]; !done || s.count() != 1 {
 			t.Errorf("settled %v", s.settled)
@@ -349,12 +349,12 @@ func TestAcceptanceWakesTheDispatcher(t *testing.T) {
 		d, stop := started(t, s, nil, routeOf("acme/orders"))
 		defer stop()
 		waking := worker.Waking{Ledger: acknowledging{}, Dispatcher: d}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		s.put("acme/orders", "evt-1")
 		if _, err := waking.Claim(t.Context(), dedupe.Request{Scope: "acme/orders"}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(30 * time.Millisecond)
+		pass(30 * time.Millisecond)
 		if s.count() != 1 {
 			t.Error("the job waits for the next look")
 		}
@@ -364,7 +364,7 @@ func TestAcceptanceWakesTheDispatcher(t *testing.T) {
 func TestASoftStopFinishesWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, watch := newShop(), &records{}
-		s.answer = func(upstream.Attempt) delivery.Result { time.Sleep(5 * time.Second); return answered(200) }
+		s.answer = func(upstream.Attempt) delivery.Result { pass(5 * time.Second); return answered(200) }
 		s.put("acme/orders", "evt-1")
 		d, stop := started(t, s, watch, routeOf("acme/orders"))
 		s.put("acme/orders", "evt-2")
@@ -403,7 +403,7 @@ func TestALedgerAwayIsAskedSeldom(t *testing.T) {
 		d, stop := started(t, s, nil, routeOf("acme/orders"))
 		for range 1000 {
 			d.Wake()
-			time.Sleep(10 * time.Millisecond)
+			pass(10 * time.Millisecond)
 		}
 		stop()
 		if len(s.looks) > 12 {
@@ -446,3 +446,6 @@ func TestADispatcherNeedsItsRooms(t *testing.T) {
 		t.Error("a dispatcher of nothing")
 	}
 }
+
+// pass lets time pass, which in a bubble takes none.
+func pass(d time.Duration) { <-time.After(d) }

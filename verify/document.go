@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"bytes"
+
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
@@ -11,7 +13,8 @@ const (
 	present status = iota
 	missing
 	malformed
-	unreadable // the body is not what the source needs: no JSON, no form, or not decodable
+	unreadable // the body is text, but not what the source needs: no JSON, no form
+	sealed     // the body is no text: its Content-Encoding cannot be undone, or is not the one that it has
 )
 
 // document is the body of one delivery as it is read for its parts, once and only when needed. It is not safe for
@@ -69,13 +72,15 @@ func (d *document) cut(tree *pointerTree) (plain []byte, cuts []span, ok bool) {
 // scalar is the text of a string or the literal of a number.
 func (d *document) scalar(slot int) (string, status) {
 	values, ok := d.values()
-	if !ok {
-		if declaresForm(d.delivery.Header) {
-			return "", missing
-		}
-		return "", unreadable
+	switch {
+	case ok:
+		return values[slot].scalar()
+	case !d.legible():
+		return "", sealed
+	case declaresForm(d.delivery.Header):
+		return "", missing
 	}
-	return values[slot].scalar()
+	return "", unreadable
 }
 
 func (v jsonValue) scalar() (string, status) {
@@ -94,6 +99,14 @@ func (v jsonValue) scalar() (string, status) {
 		return decoded, present
 	}
 	return "", malformed
+}
+
+// legible tells whether the body, without its Content-Encoding, may be text. The signature covers neither that field nor
+// Content-Type: where a stranger could hide the body from its reader by changing them, there must be no other way to go
+// on, or one delivery would become two events.
+func (d *document) legible() bool {
+	plain, ok := d.text()
+	return ok && bytes.IndexFunc(plain, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' }) < 0
 }
 
 // pointer is the text of a string at a pointer that the tree holds; false where there is none.
@@ -118,13 +131,13 @@ func (d *document) value(pointer string) jsonValue {
 }
 
 func (d *document) field(name string) (string, status) {
+	if !d.legible() {
+		return "", sealed
+	}
 	if declaresJSON(d.delivery.Header) {
 		return "", missing
 	}
-	plain, ok := d.text()
-	if !ok {
-		return "", unreadable
-	}
+	plain, _ := d.text()
 	value, found, repeated, broken := formField(plain, name)
 	switch {
 	case repeated || found && broken:

@@ -115,7 +115,7 @@ func (e *event) id(d *document, found evidence) (delivery.EventID, bool, *Reject
 		return "", false, rejectEvent(EventIDMissing)
 	case malformed:
 		return "", false, rejectEvent(EventIDMalformed)
-	case unreadable:
+	case unreadable, sealed:
 		return "", false, rejectEvent(BodyMalformed)
 	}
 	id, err := delivery.ParseEventID(value)
@@ -132,28 +132,28 @@ func idFault(value string) Reason {
 	return EventIDMalformed
 }
 
-// kind finds the event type, which is optional unless types are listed.
-func (e *event) kind(d *document, found evidence) (string, *Rejection) {
-	value, _, state := e.read(e.kinds, d, found.idName)
-	if state == unreadable && !e.needsJSON(d) {
+// kind finds the event type, which is optional unless types are listed, and whether the signature covers it.
+func (e *event) kind(d *document, found evidence) (kind string, signed bool, rejection *Rejection) {
+	value, by, state := e.read(e.kinds, d, found.idName)
+	if (state == unreadable || state == sealed) && !e.needsJSON(d) {
 		state = missing
 	}
 	switch {
-	case state == unreadable:
-		return "", rejectEvent(BodyMalformed)
+	case state == unreadable || state == sealed:
+		return "", false, rejectEvent(BodyMalformed)
 	case state == malformed:
-		return "", rejectEvent(EventTypeMalformed)
+		return "", false, rejectEvent(EventTypeMalformed)
 	case state == missing || value == "":
 		if len(e.types) > 0 {
-			return "", rejectEvent(EventTypeMissing)
+			return "", false, rejectEvent(EventTypeMissing)
 		}
-		return "", nil
+		return "", false, nil
 	case delivery.CheckToken(value) != nil:
-		return "", rejectEvent(EventTypeMalformed)
+		return "", false, rejectEvent(EventTypeMalformed)
 	case len(e.types) > 0 && !slices.Contains(e.types, value):
-		return "", rejectEvent(EventTypeRefused)
+		return "", false, rejectEvent(EventTypeRefused)
 	}
-	return value, nil
+	return value, by.signed || by.source.signedIn(found), nil
 }
 
 // needsJSON tells whether a body that is no JSON is at fault where only the type is sought in it: where types are listed,
@@ -179,7 +179,9 @@ func (e *event) reference(d *document) string {
 	return value
 }
 
-// binding is one for all deliveries with the same signed content and type. An empty body is never bound.
+// binding is one for all deliveries with the same signed content and unsigned type. A signed type is part of the content;
+// it is left out, as whoever hides the body from its reader by fields that are not signed also takes the type away. An
+// empty body is never bound.
 func (e *event) binding(d *document, found evidence, kind string) [sha256.Size]byte {
 	if !e.bind || len(found.covered) == 0 || len(d.delivery.Body) == 0 {
 		return [sha256.Size]byte{}

@@ -44,7 +44,7 @@ func (v *Verifier) Explain(d *delivery.Delivery, now time.Time) Verdict {
 
 // explainEvent reads each part for itself, so that a missing one does not hide the others.
 func (v *Verifier) explainEvent(out *Verdict, doc *document, found evidence) {
-	kind, kindFault := v.event.kind(doc, found)
+	kind, _, kindFault := v.event.kind(doc, found)
 	id, signed, idFault := v.id(doc, found)
 	out.EventType, out.EventID, out.EventIDSigned = kind, id, signed
 	for _, fault := range []*Rejection{kindFault, idFault} {

@@ -63,6 +63,69 @@ func TestUnsignedIDsAreBound(t *testing.T) {
 	}
 }
 
+// hidings are changes of fields that no signature covers, by which a body is hidden from whoever reads the event in it.
+// An application may well go on reading it.
+func hidings() map[string]http.Header {
+	return map[string]http.Header{
+		"unknown encoding":           {"Content-Encoding": {"x"}},
+		"encoding that it lacks":     {"Content-Encoding": {"gzip"}},
+		"two encodings":              {"Content-Encoding": {"identity", "identity"}},
+		"a form":                     {"Content-Type": {"application/x-www-form-urlencoded"}},
+		"an encoded form":            {"Content-Encoding": {"x"}, "Content-Type": {"application/x-www-form-urlencoded"}},
+		"an encoded nothing":         {"Content-Encoding": {"x"}, "Content-Type": {"application/octet-stream"}},
+		"an encoding without a type": {"Content-Encoding": {"br"}, "Content-Type": nil},
+	}
+}
+
+// Whoever hides the body of a captured delivery gets no second event out of it: it is refused or stays what it was.
+func TestAHiddenBodyIsNoOtherEvent(t *testing.T) {
+	for name, sender := range map[string]struct{ secret, body string }{
+		"cal.com":  {"cal-secret-0123456789abcdef01234567", `{"triggerEvent":"BOOKING_CREATED","createdAt":"2026-01-01","payload":{"uid":"u1"}}`},
+		"docusign": {"sign-secret-0123456789abcdef0123456", `{"event":"done","generatedDateTime":"2026-01-01","data":{"envelopeId":"e1"}}`},
+		"hmac":     {ordersSecret, `{"id":"evt-1","type":"order.paid"}`},
+	} {
+		cfg := ordersConfig()
+		if name != "hmac" {
+			cfg = Config{Scope: cfg.Scope, Provider: name, Credentials: []Credential{{ID: "a", Secret: []byte(sender.secret), Status: Active}}}
+		}
+		v := mustNew(t, cfg)
+		d := &delivery.Delivery{Method: "POST", Target: "/", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(sender.body)}
+		header, err := v.Sign(d, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Header = merged(d.Header, header)
+		first := authentic(t, v, d)
+		for how, fields := range hidings() {
+			hidden := *d
+			hidden.Header = merged(d.Header, fields)
+			proof, err := v.Authenticate(&hidden, noon)
+			if err == nil && proof.EventID != first.EventID {
+				t.Errorf("%s, %s: another event, %s instead of %s", name, how, proof.EventID, first.EventID)
+			}
+		}
+	}
+}
+
+// The same with the ID outside of the signature: the binding stays, though the type cannot be read any more.
+func TestAHiddenBodyKeepsItsBinding(t *testing.T) {
+	cfg := headed()
+	cfg.Event.Type = Source{JSON: "/type"}
+	v := mustNew(t, cfg)
+	d := withID(order(`{"type":"paid","amount":5}`), "evt-1", "")
+	first := authentic(t, v, d)
+	if first.EventType != "paid" || !first.Bound() {
+		t.Fatalf("proof %+v", first)
+	}
+	for how, fields := range hidings() {
+		hidden := *withID(d, "evt-2", "")
+		hidden.Header = merged(hidden.Header, fields)
+		if proof, err := v.Authenticate(&hidden, noon); err == nil && proof.Binding != first.Binding {
+			t.Errorf("%s: another binding", how)
+		}
+	}
+}
+
 func TestSignedHeaderIDsAreNotBound(t *testing.T) {
 	for _, signed := range []string{"{id}.{timestamp}.{body}", "{timestamp}.{header:X-EVENT-ID}.{body}"} {
 		cfg := headed()

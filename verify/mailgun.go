@@ -79,7 +79,7 @@ func (s *mailgun) parts(d *delivery.Delivery) ([3]string, *Rejection) {
 			value, state = doc.field(name)
 		}
 		switch state {
-		case missing, unreadable:
+		case missing, unreadable, sealed:
 			return out, reject(SignatureMissing)
 		case malformed:
 			return out, reject(SignatureMalformed)

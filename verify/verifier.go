@@ -131,7 +131,7 @@ func (v *Verifier) authenticate(doc *document, now time.Time) (evidence, *Reject
 
 // identify reads the event.
 func (v *Verifier) identify(p *Proof, doc *document, found evidence) *Rejection {
-	kind, rejection := v.event.kind(doc, found)
+	kind, kindSigned, rejection := v.event.kind(doc, found)
 	if rejection != nil {
 		return rejection
 	}
@@ -143,6 +143,9 @@ func (v *Verifier) identify(p *Proof, doc *document, found evidence) *Rejection 
 	}
 	p.EventType = kind
 	p.Object = v.event.reference(doc)
+	if kindSigned {
+		kind = ""
+	}
 	if !p.IDSigned {
 		p.Binding = v.event.binding(doc, found, kind)
 	}

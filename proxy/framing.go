@@ -12,8 +12,9 @@ import (
 // other's: a way round every check.
 var errFraming = errors.New("a request leaves open how long it is")
 
-// maxHead is how much of a header section is held while it is incomplete. A longer one is net/http's to refuse.
-const maxHead = 1 << 20
+// maxHead is how much of a header section is held while it is incomplete. A longer one is net/http's to refuse: the
+// servers' limit is 1 MiB and what net/http allows above it.
+const maxHead = 1<<20 + 64<<10
 
 // StrictListener refuses requests with both Content-Length and Transfer-Encoding, with a length that is no number or
 // folded, and with Transfer-Encoding in HTTP/1.0, before net/http reads them. It follows the messages on each HTTP/1.1
@@ -144,6 +145,9 @@ func (f *framing) headed(p []byte) (rest []byte, ok bool) {
 	return rest, true
 }
 
+// endReach is how many bytes before the last one an end may begin.
+const endReach = len("\n\r")
+
 // collect adds p to what is held until find sees an end in it.
 func (f *framing) collect(p []byte, find func([]byte) int) (whole, rest []byte, complete bool) {
 	if len(f.head) == 0 {
@@ -153,7 +157,9 @@ func (f *framing) collect(p []byte, find func([]byte) int) (whole, rest []byte, 
 	}
 	held := len(f.head)
 	f.head = append(f.head, p...)
-	if end := find(f.head); end >= 0 {
+	from := max(held-endReach, 0) // a sender of single bytes must not make us look at all of them each time
+	if end := find(f.head[from:]); end >= 0 {
+		end += from
 		return f.head[:end], p[end-held:], true
 	}
 	if len(f.head) > maxHead {

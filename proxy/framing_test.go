@@ -78,6 +78,33 @@ func TestFramingHoldsLittle(t *testing.T) {
 	}
 }
 
+// A header section in single bytes costs little more than one in a piece.
+func TestFramingLooksAtEachByteOnce(t *testing.T) {
+	var f framing
+	looked := 0
+	find := func(p []byte) int {
+		looked += len(p)
+		return headEnd(p)
+	}
+	request := []byte("GET / HTTP/1.1\r\nX: " + strings.Repeat("x", 10_000) + "\r\n\r\n")
+	for i := range request {
+		if _, _, complete := f.collect(request[i:i+1], find); complete != (i == len(request)-1) {
+			t.Fatalf("complete is %v after %d of %d bytes", complete, i+1, len(request))
+		}
+	}
+	if looked > 4*len(request) {
+		t.Errorf("%d bytes were looked at for %d", looked, len(request))
+	}
+}
+
+// What net/http still takes for a header section is followed: 1 MiB and a little.
+func TestFramingFollowsTheLongestHeader(t *testing.T) {
+	long := "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"
+	if followed(long+doubleRequest, 4096) {
+		t.Error("two lengths pass behind a long header section")
+	}
+}
+
 // A request with two lengths gets 400, its connection ends, and no handler sees it or what follows.
 func TestStrictListener(t *testing.T) {
 	var handled []string

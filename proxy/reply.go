@@ -99,11 +99,12 @@ func seconds(d time.Duration) int64 {
 	return int64((d + time.Second - 1) / time.Second)
 }
 
-// How much of a refused body is read after the answer, and for how long: a sender that only listens when it has sent
-// everything would otherwise see a reset instead of the answer.
+// How much of a refused body is read after the answer, for how long in all, and for how long without a byte: a sender
+// that only listens when it has sent everything would otherwise see a reset instead of the answer.
 const (
 	drainBytes = 64 << 20
-	drainTime  = 3 * time.Second
+	drainTime  = 30 * time.Second
+	drainPause = 3 * time.Second
 )
 
 // writeAndDrain answers at once, and then lets a sender that is still sending finish.
@@ -117,10 +118,27 @@ func writeAndDrain(w http.ResponseWriter, r *http.Request, answer reply) {
 	if control.Flush() != nil || r.Header.Get("Expect") != "" {
 		return // reading on would ask a sender that waits for 100 to send
 	}
-	if control.SetReadDeadline(time.Now().Add(drainTime)) != nil {
-		return
+	drain(control, r.Body)
+}
+
+// drain reads what still comes. Each byte buys the sender another pause.
+func drain(control *http.ResponseController, body io.Reader) {
+	end := time.Now().Add(drainTime)
+	buffer := make([]byte, 8<<10)
+	for left := drainBytes; left > 0; {
+		deadline := time.Now().Add(drainPause)
+		if deadline.After(end) {
+			deadline = end
+		}
+		if control.SetReadDeadline(deadline) != nil {
+			return
+		}
+		n, err := body.Read(buffer)
+		if err != nil {
+			return
+		}
+		left -= n
 	}
-	_, _ = io.CopyN(io.Discard, r.Body, drainBytes)
 }
 
 // recorded turns a response of the ledger into a reply.

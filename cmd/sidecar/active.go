@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,13 +17,17 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/proxy"
 )
 
-// active is the configuration in force. Readers see one state as a whole; only one goroutine changes it.
+// active is the configuration in force. Readers see one state as a whole.
 type active struct {
 	file   string
 	lookup func(name string) (string, bool)
 	log    *slog.Logger
 	serve  func(routes []proxy.Route) error
 	state  atomic.Pointer[state]
+	life   *life // of the credentials in it; nil: nobody follows it
+
+	changing sync.Mutex                     // one change at a time
+	revoked  map[config.Revocation]struct{} // every credential that was revoked once
 }
 
 // state is what is in force, and what was wrong with the last file that did not come into force.
@@ -53,8 +58,17 @@ func (a *active) put(next *state) error {
 	if err := a.serve(next.set.Routes()); err != nil {
 		return err
 	}
-	a.state.Store(next)
+	a.store(next)
 	return nil
+}
+
+// store makes a state the one that readers see, once its routes are served. What it revokes stays revoked.
+func (a *active) store(next *state) {
+	a.state.Store(next)
+	a.keepRevoked(next.set.Revoked())
+	if a.life != nil {
+		a.life.follow(next.set)
+	}
 }
 
 // apply reads everything anew. What is valid comes into force as a whole; of what is not, only the revocations do.
@@ -62,6 +76,11 @@ func (a *active) apply(ctx context.Context) (*reload.Reading, error) {
 	reading, set, err := a.read(ctx)
 	if ctx.Err() != nil {
 		return reading, ctx.Err()
+	}
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	if err == nil {
+		err = a.refuseRevoked(set)
 	}
 	if err == nil {
 		err = a.put(&state{set: set, digest: digestOf(reading), loaded: time.Now()})
@@ -89,7 +108,7 @@ func (a *active) refuse(ctx context.Context, reading *reload.Reading, err error)
 	if readErr == nil {
 		a.drop(ctx, &next, config.Revocations(text))
 	}
-	a.state.Store(&next)
+	a.store(&next)
 	a.log.ErrorContext(ctx, "the new configuration is invalid: the old one stays in force",
 		"problems", next.problems, "invalid_since", next.invalid.UTC())
 }

@@ -1,33 +1,45 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/admin"
 )
 
-// adminToken returns the reader of the operator API's token: the file is read for every request, so that a changed token
+// adminTokens returns the reader of the operator API's tokens: the file is read for every request, so that a changed one
 // counts at once. Nil where no file is configured.
-func adminToken(path string) (func() ([]byte, error), error) {
+func adminTokens(path string) (func() ([]admin.Token, error), error) {
 	if path == "" {
 		return nil, nil
 	}
-	read := func() ([]byte, error) {
+	read := func() ([]admin.Token, error) {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("admin token: %w", err)
+			return nil, fmt.Errorf("admin tokens: %w", err)
 		}
-		token := bytes.TrimSpace(text)
-		if len(token) < 16 {
-			return nil, errors.New("admin token: fewer than 16 bytes")
+		tokens, err := admin.ParseTokens(text)
+		if err != nil {
+			return nil, fmt.Errorf("admin tokens: %s: %w", path, err)
 		}
-		return token, nil
+		return tokens, nil
 	}
 	if _, err := read(); err != nil {
 		return nil, config.Problems{{Key: "SIDECAR_ADMIN_TOKEN_FILE", Text: err.Error()}}
 	}
 	return read, nil
+}
+
+// adminBearer is a token of the file that may read; empty where there is none.
+func adminBearer(path string) string {
+	read, err := adminTokens(path)
+	if err != nil || read == nil {
+		return ""
+	}
+	tokens, err := read()
+	if err != nil {
+		return ""
+	}
+	return string(tokens[0].Secret)
 }

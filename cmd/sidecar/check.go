@@ -29,9 +29,18 @@ func (p *program) check(ctx context.Context, args []string) error {
 	if err := allProblems(settingsErr, setErr); err != nil {
 		return err
 	}
+	running, runningErr := p.running(ctx, settings)
+	if runningErr == nil {
+		if err := running.broughtBack(set); err != nil {
+			return err
+		}
+	}
 	p.printSettings(settings)
 	for _, i := range set.Integrations {
 		p.printIntegration(set, i)
+	}
+	if runningErr == nil {
+		p.printChanges(running, set)
 	}
 	p.printRemarks("Notes", set.Notes)
 	p.printRemarks("Warnings", config.Warn(settings, set))
@@ -59,7 +68,7 @@ func checkRooms(ctx context.Context, settings config.Settings) error {
 			problems = append(problems, config.Problem{Key: "REDIS_URL", Text: err.Error()})
 		}
 	}
-	if _, err := adminToken(settings.AdminTokenFile); err != nil {
+	if _, err := adminTokens(settings.AdminTokenFile); err != nil {
 		return allProblems(problems, err)
 	}
 	if len(problems) == 0 {

@@ -107,6 +107,7 @@ func (s *server) buildLedger(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.settings, restartPatience, tracer); err != nil {
 		return err
 	}
+	s.active.life = newLife(s.store.book, s.replica, s.log, s.active)
 	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{
 		Store: s.store, Replica: s.replica, Policy: s.active.policy, Worker: true, ForgetEvery: forgetEvery,
 	})
@@ -164,13 +165,13 @@ func (s *server) refreshed() time.Time {
 }
 
 func (s *server) buildAdmin(context.Context) error {
-	token, err := adminToken(s.settings.AdminTokenFile)
+	tokens, err := adminTokens(s.settings.AdminTokenFile)
 	if err != nil {
 		return err
 	}
 	pages, err := admin.New(admin.Config{
 		Receipts: s.desk, Dead: s.desk, Unready: s.health.unready, Status: s.status,
-		Metrics: s.telemetry.Page(), Token: token, Log: s.log, About: s.aboutDeadLetters,
+		Metrics: s.telemetry.Page(), Tokens: tokens, Credentials: s.credentialHistory, Log: s.log, About: s.aboutDeadLetters,
 	})
 	if err != nil {
 		return err

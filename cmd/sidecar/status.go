@@ -21,6 +21,11 @@ type statusReport struct {
 	Config       configStatus        `json:"config"`
 	Ledger       ledgerStatus        `json:"ledger"`
 	Integrations []integrationStatus `json:"integrations"`
+
+	// CredentialEvents is what this process saw of the life of credentials lately, newest first; the ledger has all.
+	CredentialEvents []credentialEvent `json:"credential_events,omitempty"`
+	// Revoked are the names that never count again, as account/integration credential.
+	Revoked []string `json:"revoked_credentials,omitempty"`
 }
 
 type configStatus struct {
@@ -32,6 +37,16 @@ type configStatus struct {
 	InvalidSince *time.Time `json:"invalid_since,omitempty"`
 	Problems     []string   `json:"problems,omitempty"`
 	Dropped      int        `json:"dropped_credentials,omitempty"`
+
+	Propagation propagationStatus `json:"propagation"`
+}
+
+// propagationStatus is how long changes of the files took to their effect in this replica, in milliseconds.
+type propagationStatus struct {
+	Declared int64 `json:"declared_ms"`
+	Last     int64 `json:"last_ms"`
+	Worst    int64 `json:"worst_ms"`
+	Changes  int   `json:"changes"`
 }
 
 type ledgerStatus struct {
@@ -70,7 +85,7 @@ func (s *server) status(ctx context.Context) any {
 		Config: configStatus{
 			File: s.settings.Config, Digest: current.digest, Loaded: current.loaded.UTC(),
 			AgeSeconds: int64(time.Since(s.refreshed()).Seconds()), Valid: current.invalid.IsZero(),
-			Problems: current.problems, Dropped: current.dropped,
+			Problems: current.problems, Dropped: current.dropped, Propagation: s.propagationStatus(),
 		},
 		Ledger: s.ledgerStatus(ctx),
 	}
@@ -84,7 +99,17 @@ func (s *server) status(ctx context.Context) any {
 		shown.Paused = shown.Paused || shown.Held
 		report.Integrations = append(report.Integrations, shown)
 	}
+	report.CredentialEvents = credentialEvents(s.active.life.events())
+	report.Revoked = s.active.revokedNames()
 	return report
+}
+
+func (s *server) propagationStatus() propagationStatus {
+	took := s.propagation()
+	return propagationStatus{
+		Declared: time.Duration(s.settings.ReloadInterval).Milliseconds(),
+		Last:     took.Last.Milliseconds(), Worst: took.Worst.Milliseconds(), Changes: took.Count,
+	}
 }
 
 func newIntegrationStatus(set *config.Set, i *config.Integration) integrationStatus {

@@ -23,6 +23,7 @@ const restartPatience = 3 * time.Second
 // store is the ledger's rows, wherever they are. Closing it ends running calls.
 type store struct {
 	dedupe.Backend
+	book  dedupe.CredentialBook
 	ping  func(ctx context.Context) error // brings the schema up to date where that is wanted
 	close func()
 }
@@ -40,7 +41,7 @@ func openStore(ctx context.Context, settings config.Settings, patience time.Dura
 	if err != nil {
 		return nil, config.Problems{{Key: "DATABASE_URL", Text: err.Error()}}
 	}
-	return &store{opened, opened.Ping, opened.Close}, nil
+	return &store{opened, opened, opened.Ping, opened.Close}, nil
 }
 
 func openEmbedded(ctx context.Context, path string, patience time.Duration) (*store, error) {
@@ -48,7 +49,7 @@ func openEmbedded(ctx context.Context, path string, patience time.Duration) (*st
 		opened, err := sqlite.Open(ctx, path)
 		if err == nil {
 			ping := func(context.Context) error { return nil }
-			return &store{opened, ping, func() { _ = opened.Close() }}, nil
+			return &store{opened, opened, ping, func() { _ = opened.Close() }}, nil
 		}
 		if !errors.Is(err, sqlite.ErrHeld) || time.Now().After(deadline) {
 			return nil, err

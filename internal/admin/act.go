@@ -33,14 +33,14 @@ type act struct {
 	id    delivery.EventID
 }
 
-// writing answers POST with what became of the event.
-func (a *Admin) writing(change func(ctx context.Context, what act) (dedupe.State, *problem)) http.HandlerFunc {
+// writing answers POST with what became of the event. What is done is attributed to the token that it is done with.
+func (a *Admin) writing(held Token, change func(ctx context.Context, what act) (dedupe.State, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			methodNotAllowed(http.MethodPost).write(w)
 			return
 		}
-		what, refusal := readAct(r)
+		what, refusal := readAct(r, held)
 		if refusal != nil {
 			refusal.write(w)
 			return
@@ -85,7 +85,7 @@ func (a *Admin) close(ctx context.Context, what act) (dedupe.State, *problem) {
 }
 
 // readAct reads exactly one JSON object with known keys.
-func readAct(r *http.Request) (act, *problem) {
+func readAct(r *http.Request, held Token) (act, *problem) {
 	var what act
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		p := newProblem(http.StatusUnsupportedMediaType, "media_type", "Content-Type must be application/json.")
@@ -104,6 +104,7 @@ func readAct(r *http.Request) (act, *problem) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return what, badRequest("something follows the JSON object")
 	}
+	what.Actor = held.attribute(what.Actor)
 	return what, what.check()
 }
 
@@ -119,6 +120,17 @@ func (a *act) check() *problem {
 		return badRequest(err.Error())
 	}
 	return nil
+}
+
+// attribute names who acts: the token, and whom its holder says to be where that is somebody else.
+func (t Token) attribute(actor string) string {
+	switch {
+	case t.Name == "":
+		return actor
+	case strings.TrimSpace(actor) == "" || actor == t.Name:
+		return t.Name
+	}
+	return actor + " (token " + t.Name + ")"
 }
 
 // CheckAct tells what is wrong with the words of a person who changes something: both are recorded for ever.

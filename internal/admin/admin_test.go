@@ -25,6 +25,15 @@ type desk struct {
 // newDesk makes one; secret "" configures no token.
 func newDesk(t *testing.T, secret string) *desk {
 	t.Helper()
+	if secret == "" {
+		return newDeskWith(t, nil)
+	}
+	return newDeskWith(t, []admin.Token{{Role: admin.Operate, Secret: []byte(secret)}})
+}
+
+// newDeskWith makes one with tokens; nil configures none.
+func newDeskWith(t *testing.T, tokens []admin.Token) *desk {
+	t.Helper()
 	d := &desk{keeper: openLedger(t)}
 	c := admin.Config{
 		Receipts: d.keeper, Dead: d.keeper,
@@ -32,8 +41,8 @@ func newDesk(t *testing.T, secret string) *desk {
 		Status:  func(context.Context) any { return map[string]string{"version": "1"} },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metric 1\n") }),
 	}
-	if secret != "" {
-		c.Token = func() ([]byte, error) { return []byte(secret), nil }
+	if tokens != nil {
+		c.Tokens = func() ([]admin.Token, error) { return tokens, nil }
 	}
 	var err error
 	if d.Admin, err = admin.New(c); err != nil {

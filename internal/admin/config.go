@@ -22,10 +22,12 @@ type Config struct {
 	// About is what the configuration says of a scope's dead letters; nil: nothing.
 	About   func(delivery.Scope) console.About
 	Metrics http.Handler // nil: 404
-	// Token returns the bearer token of the operator API, which may change. Nil: there is none, nothing can be changed,
+	// Credentials is what /api/v1/credentials answers, as a value that encodes as JSON. Nil: 404.
+	Credentials func(ctx context.Context) (any, error)
+	// Tokens returns the bearer tokens of the operator API, which may change. Nil: there are none, nothing can be changed,
 	// and only this machine may read.
-	Token func() ([]byte, error)
-	Log   *slog.Logger // what persons changed; nil: nowhere
+	Tokens func() ([]Token, error)
+	Log    *slog.Logger // what persons changed; nil: nowhere
 }
 
 // Receipts is the part of a ledger that is read; see dedupe.Desk.

@@ -1,31 +1,33 @@
 package admin
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"crypto/subtle"
 	"net/http"
 	"net/netip"
 	"strings"
 )
 
-// forbids tells whether a request may not use the API: with a token whoever has it may do everything; without one only
-// this machine may read, and nobody may write. Nil: it may.
-func (a *Admin) forbids(r *http.Request) *problem {
-	if a.config.Token == nil {
-		return withoutToken(r)
+// admit tells whose token a request presents, or why it may not use the API: with tokens whoever has one may do what its
+// role may; without, only this machine may read, and nobody may write.
+func (a *Admin) admit(r *http.Request) (Token, *problem) {
+	if a.config.Tokens == nil {
+		return Token{}, withoutToken(r)
 	}
-	token, err := a.config.Token()
+	tokens, err := a.config.Tokens()
 	if err != nil {
-		a.config.Log.ErrorContext(r.Context(), "the admin token cannot be read", "error", err)
-		p := newProblem(http.StatusServiceUnavailable, "token_unavailable", "The token cannot be read.")
-		return &p
+		a.config.Log.ErrorContext(r.Context(), "the admin tokens cannot be read", "error", err)
+		p := newProblem(http.StatusServiceUnavailable, "token_unavailable", "The tokens cannot be read.")
+		return Token{}, &p
 	}
-	if !presents(r, token) {
+	held, found := holder(tokens, presented(r))
+	switch {
+	case !found:
 		p := newProblem(http.StatusUnauthorized, "token_required", "A bearer token is required.")
-		return &p
+		return held, &p
+	case held.Role != Operate && r.Method != http.MethodGet && r.Method != http.MethodHead:
+		p := newProblem(http.StatusForbidden, "role_insufficient", "This token may only read.")
+		return held, &p
 	}
-	return nil
+	return held, nil
 }
 
 func withoutToken(r *http.Request) *problem {
@@ -40,18 +42,17 @@ func withoutToken(r *http.Request) *problem {
 	return nil
 }
 
-// presents compares digests, so that the time tells nothing about the token, nor about its length.
-func presents(r *http.Request, token []byte) bool {
+// presented is the bearer token that a request carries; empty: none.
+func presented(r *http.Request) string {
 	given := r.Header.Values("Authorization")
-	if len(given) != 1 || len(bytes.TrimSpace(token)) == 0 {
-		return false
+	if len(given) != 1 {
+		return ""
 	}
 	scheme, credentials, found := strings.Cut(given[0], " ")
 	if !found || !strings.EqualFold(scheme, "Bearer") {
-		return false
+		return ""
 	}
-	want, got := sha256.Sum256(token), sha256.Sum256([]byte(strings.TrimSpace(credentials)))
-	return subtle.ConstantTimeCompare(want[:], got[:]) == 1
+	return strings.TrimSpace(credentials)
 }
 
 // fromLoopback looks at the connection alone: a header about the peer is anybody's.

@@ -27,24 +27,27 @@ func (a *Admin) Operator() http.Handler {
 			unknownPath().write(w)
 			return
 		}
-		if refusal := a.forbids(r); refusal != nil {
+		held, refusal := a.admit(r)
+		if refusal != nil {
 			refusal.write(w)
 			return
 		}
-		a.route(rest)(w, r)
+		a.route(rest, held)(w, r)
 	})
 }
 
-func (a *Admin) route(rest string) http.HandlerFunc {
+func (a *Admin) route(rest string, held Token) http.HandlerFunc {
 	switch {
 	case rest == "status":
 		return reading(a.status)
+	case rest == "credentials" && a.config.Credentials != nil:
+		return reading(a.credentials)
 	case rest == "dead-letters":
 		return reading(a.deadLetters)
 	case rest == "dead-letters/replay":
-		return a.writing(a.replay)
+		return a.writing(held, a.replay)
 	case rest == "dead-letters/close":
-		return a.writing(a.close)
+		return a.writing(held, a.close)
 	}
 	if parts, ok := strings.CutPrefix(rest, "receipts/"); ok {
 		return reading(a.receipt(parts))
@@ -69,6 +72,14 @@ func reading(read func(r *http.Request) (any, *problem)) http.HandlerFunc {
 }
 
 func (a *Admin) status(r *http.Request) (any, *problem) { return a.config.Status(r.Context()), nil }
+
+func (a *Admin) credentials(r *http.Request) (any, *problem) {
+	found, err := a.config.Credentials(r.Context())
+	if err != nil {
+		return nil, ledgerProblem(err)
+	}
+	return found, nil
+}
 
 // receipt answers for account/integration/event_id, each percent-encoded as one segment.
 func (a *Admin) receipt(parts string) func(r *http.Request) (any, *problem) {

@@ -95,7 +95,7 @@ func integrations(a keys) string {
 		integration(ordersA, "header: X-Event-Id", credential("alpha-orders", "active"), waits+kept) +
 		integration(waitsA, "json: /id", credential("alpha-waits", a.waits), slow+kept+"    duplicate_wait: 60s\n") +
 		integration(queueA, "json: /id", credential("alpha-queue", "active"), slow+kept+"    mode: accept\n") +
-		integration(queueB, "json: /id", credential("beta-queue", "active"), waits+kept+"    mode: accept\n") +
+		integration(queueB, "json: /id", credential("beta-queue", "active"), waits+kept+"    mode: accept\n    retry: {initial: 200ms, max: 1s}\n") +
 		integration(briefA, "json: /id", credential("alpha-brief", "active"), waits+
 			"    retention: {sender_window: 1s, repair_window: 1s, clock_skew: 0s}\n")
 }

@@ -110,9 +110,13 @@ BENCH_FLAGS ?=
 bench: services ## measure the sidecar beside a plain proxy, nginx and a naive one (5 to 8 minutes), write bench/RESULTS.md
 	go run ./bench/run -report bench/RESULTS.md $(BENCH_FLAGS)
 
+# How long the worker is measured behind one long-running transaction.
+BEHIND ?= 30m
+
 .PHONY: bench-scale
-bench-scale: services ## measure a ledger of ten million receipts beside one of a hundred thousand, write bench/SCALE.md
+bench-scale: services ## measure large ledgers and backlogs beside small ones (an hour; BEHIND=2m is shorter), write bench/SCALE.md and BACKLOG.md
 	go run ./bench/run -scale -connections 1,64 -report bench/SCALE.md $(BENCH_FLAGS)
+	go run ./bench/run -backlog 1000000 -behind $(BEHIND) -report bench/BACKLOG.md
 
 .PHONY: bench-profile
 bench-profile: services ## profile the sidecar under load: .cache/profile, and a summary in bench/PROFILE.md

@@ -31,6 +31,8 @@ type plan struct {
 	small   int
 	large   int
 	profile string
+	backlog int
+	behind  time.Duration
 }
 
 func main() {
@@ -58,6 +60,8 @@ func parse() plan {
 	flag.BoolVar(&p.scale, "scale", false, "compare a small ledger with a large one instead")
 	flag.IntVar(&p.small, "small", 100_000, "receipts of the small ledger")
 	flag.IntVar(&p.large, "large", 10_000_000, "receipts of the large ledger")
+	flag.IntVar(&p.backlog, "backlog", 0, "compare working off stored events behind a backlog of so `many` with a short queue instead")
+	flag.DurationVar(&p.behind, "behind", 2*time.Minute, "how long the longest measurement of -backlog runs behind one transaction")
 	flag.StringVar(&p.profile, "profile", "", "write CPU profiles of the sidecar under load to this `directory` instead")
 	flag.Parse()
 	return p
@@ -75,6 +79,8 @@ func perform(ctx context.Context, out io.Writer, p plan) (err error) {
 		return profile(s)
 	case p.scale:
 		return scale(s)
+	case p.backlog > 0:
+		return backlog(s)
 	default:
 		return compare(s)
 	}

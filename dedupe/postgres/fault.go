@@ -109,7 +109,7 @@ func repeatable(err error) bool {
 }
 
 func hint(code string) string {
-	if code == "42P05" || code == "26000" {
+	if unprepared(code) {
 		return "behind a pooler add default_query_exec_mode=exec to the URL"
 	}
 	return ""

@@ -79,7 +79,9 @@ func (s *Store) Migrate(ctx context.Context) error {
 	}
 	ctx, cancel := s.bounded(ctx, scanPatience)
 	defer cancel()
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return s.migrate(ctx, tx, steps) })
+	err = s.whole(func() error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return s.migrate(ctx, tx, steps) })
+	})
 	if errors.Is(err, ErrSchema) {
 		return err
 	}
@@ -185,7 +187,11 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	}
 	ctx, cancel := s.bounded(ctx, 1)
 	defer cancel()
-	at, err := s.version(ctx, s.pool)
+	var at schemaVersion
+	err = s.whole(func() error {
+		at, err = s.version(ctx, s.pool)
+		return err
+	})
 	if err != nil {
 		return s.fault(err, 0)
 	}

@@ -64,7 +64,7 @@ func (s *Store) run(ctx context.Context, c call) error {
 		if err == nil {
 			return nil
 		}
-		if try == maxTries || !repeatable(err) {
+		if try == maxTries || !repeatable(err) && !s.mixedUp(err) {
 			return s.fault(err, c.rows)
 		}
 	}

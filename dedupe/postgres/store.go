@@ -21,6 +21,7 @@ type Store struct {
 	ready  atomic.Bool // the schema was seen to be usable
 	lock   string      // Config.LockTimeout as PostgreSQL writes it
 	kept   atomic.Bool // the last moves met kept requests
+	lent   atomic.Bool // a pooler lends connections out without regard to their prepared statements
 
 	expired   frontier // of claims whose lease has run out
 	forgotten frontier // of receipts whose time is over
@@ -39,7 +40,7 @@ func Open(_ context.Context, config Config) (*Store, error) {
 	}
 	s := &Store{config: config, sql: statementsOf(config.Namespace), lock: milliseconds(config.LockTimeout)}
 	s.names = newNames(s)
-	poolConfig.AfterConnect = s.guard
+	poolConfig.BeforeConnect, poolConfig.AfterConnect = s.plain, s.guard
 	// The pool outlives whoever opened it.
 	if s.pool, err = pgxpool.NewWithConfig(context.Background(), poolConfig); err != nil {
 		return nil, err

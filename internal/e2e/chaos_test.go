@@ -31,9 +31,27 @@ var (
 // killed, stopped and restarted and PostgreSQL goes away in several ways. Then it compares what was acknowledged with what
 // the application saw and what the ledger says: nothing that was acknowledged is lost.
 func TestChaos(t *testing.T) {
-	c := newChaos(t, *chaosSeed, *chaosEvents)
+	cluster := testenv.NewCluster(t, testenv.ClusterConfig{})
+	c := newChaos(t, *chaosSeed, *chaosEvents, cluster, cluster.Database(t))
 	c.send(16)
 	c.disturb(t)
+	c.sending.Wait()
+	c.drain(t)
+	c.check(t)
+}
+
+// The primary dies under load and its synchronous standby takes over: nothing that was acknowledged is lost with it.
+func TestFailoverUnderLoad(t *testing.T) {
+	primary := testenv.NewCluster(t, testenv.ClusterConfig{})
+	url := primary.Database(t)
+	standby := primary.Standby(t)
+	url = strings.Replace(url, primary.Addr(), primary.Addr()+","+standby.Addr(), 1)
+	c := newChaos(t, *chaosSeed, 600, primary, url)
+	c.send(16)
+	c.reach(200)
+	primary.Stop()
+	t.Logf("the primary dies after %d events", c.answered.Load())
+	standby.Promote(t)
 	c.sending.Wait()
 	c.drain(t)
 	c.check(t)
@@ -60,12 +78,10 @@ type chaos struct {
 	heard map[string][]string // by event: the answers that the sender took for an end
 }
 
-func newChaos(t *testing.T, seed uint64, events int) *chaos {
+func newChaos(t *testing.T, seed uint64, events int, cluster *testenv.Cluster, url string) *chaos {
 	t.Helper()
-	c := &chaos{seed: seed, events: events, over: make(chan struct{}), heard: map[string][]string{}}
+	c := &chaos{seed: seed, events: events, cluster: cluster, url: url, over: make(chan struct{}), heard: map[string][]string{}}
 	c.app = newChaosApplication(t, seed)
-	c.cluster = testenv.NewCluster(t, testenv.ClusterConfig{})
-	c.url = c.cluster.Database(t)
 	common := []string{"timeout: 1s", "lease: 4s",
 		fmt.Sprintf("retry: {max_attempts: %d, initial: 50ms, max: 500ms}", chaosAttempts)}
 	yaml := integration(t, append(common, "mode: accept")...)

@@ -468,3 +468,53 @@ func TestIdleReplicaAsksSeldom(t *testing.T) {
 		t.Errorf("%d transactions in %s", asked, span)
 	}
 }
+
+// A stored event is picked up at once by the replica that stored it, and within two seconds by another.
+func TestPickUpIsPrompt(t *testing.T) {
+	app := newApplication(t)
+	database := testenv.Postgres(t)
+	env := map[string]string{"DATABASE_URL": database, "SIDECAR_UPSTREAM": "http://" + app.address}
+	t.Run("where it was stored", func(t *testing.T) {
+		s := newSidecar(t, integration(t, accepting()...), env).start(t)
+		for i := range 200 {
+			expect(t, s, fmt.Sprintf("evt-%d", i), "202 queued stored")
+		}
+		for i := range 200 {
+			becomes(t, s, fmt.Sprintf("evt-%d", i), "applied", "")
+		}
+		if within := pickedUp(t, s, "0.25"); within < 198 {
+			t.Errorf("%d of 200 were picked up within 250 ms", within)
+		}
+		s.kill()
+	})
+	t.Run("elsewhere", func(t *testing.T) {
+		worker := newSidecar(t, integration(t, accepting()...), env).start(t)
+		acceptor := newSidecar(t, integration(t, accepting("paused: true")...), env).start(t)
+		for i := range 5 {
+			event := fmt.Sprintf("far-%d", i)
+			began := time.Now()
+			expect(t, acceptor, event, "202 queued stored")
+			app.await(t, event)
+			if took := time.Since(began); took > 2500*time.Millisecond {
+				t.Errorf("%s was picked up after %s", event, took)
+			}
+		}
+		if within := pickedUp(t, worker, "2.5"); within != 5 {
+			t.Errorf("%d of 5 were picked up within 2.5 s", within)
+		}
+	})
+}
+
+// pickedUp is how many jobs a sidecar claimed within so many seconds of when they were due.
+func pickedUp(t *testing.T, s *sidecar, within string) (count int) {
+	t.Helper()
+	page, err := fetch("http://" + s.admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(page, fmt.Sprintf("webhook_job_wait_seconds_bucket{le=%q} ", within))
+	if _, err := fmt.Sscan(rest, &count); !found || err != nil {
+		t.Fatalf("the page does not tell how long jobs waited: %v", err)
+	}
+	return count
+}

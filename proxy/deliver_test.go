@@ -132,7 +132,7 @@ func TestAControlMessagePassesWithoutWhatIsOursOrTheConnections(t *testing.T) {
 	}
 	for _, name := range []string{
 		"Upgrade", "Te", "X-Hop", "Idempotency-Key", "IDEMPOTENCY_key", "Traceparent", "trace-parent", "tracestate", "Baggage",
-		"Sidecar-Scope", "sidecar_attempt", "Accept-Encoding", "X-Kept",
+		"Sidecar-Scope", "sidecar_attempt", "Accept-Encoding", "X-HTTP-Method-Override", "x_http_method", "X-Method-Override", "X-Kept",
 	} {
 		request.Header[name] = []string{"evil"}
 	}

@@ -69,6 +69,11 @@ func reroutes(name string) bool {
 	return hasFoldedPrefix(name, "x-") && (sameFolded(name, "x-original-url") || sameFolded(name, "x-rewrite-url"))
 }
 
+// remethods tells whether some frameworks take a field's value for the request's method.
+func remethods(name string) bool {
+	return sameFolded(name, "x-http-method-override") || sameFolded(name, "x-http-method") || sameFolded(name, "x-method-override")
+}
+
 // tracing tells whether a field carries a trace context, which is ours on guarded routes.
 func tracing(name string) bool {
 	return sameFolded(name, "traceparent") || sameFolded(name, "tracestate") || sameFolded(name, "baggage")
@@ -76,7 +81,8 @@ func tracing(name string) bool {
 
 // Unclaimed gives the fields with which a request on a guarded route may pass that is no delivery: without what belongs
 // to the connection, such as the wish to upgrade it, without the trace context and whatever looks like the idempotency
-// header, which are the sidecar's to say there, and without Accept-Encoding. header is not changed.
+// header, which are the sidecar's to say there, and without Accept-Encoding and what names another method. header is not
+// changed.
 func Unclaimed(header http.Header, keyHeader string) http.Header {
 	named := connectionNamed(header)
 	key := foldName(keyHeader)
@@ -84,7 +90,7 @@ func Unclaimed(header http.Header, keyHeader string) http.Header {
 	for name, values := range header {
 		switch {
 		case hopByHop(name), slices.Contains(named, name), ours(name), tracing(name), sameFolded(name, key):
-		case name == "Accept-Encoding", name == "Expect":
+		case name == "Accept-Encoding", name == "Expect", remethods(name):
 		default:
 			out[name] = values
 		}

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -506,6 +508,47 @@ func TestTwilioFieldsAreNotSigned(t *testing.T) {
 	cfg.Event.ID = Source{Form: "MessageSid"}
 	if proof := authentic(t, mustNew(t, cfg), d); proof.IDSigned || !proof.Bound() || proof.EventID != "SM1" {
 		t.Errorf("%+v", proof)
+	}
+}
+
+// The hash in a URL that Twilio signed is that of the body, whatever somebody made of the body and calls it.
+func TestTwilioHashIsOfTheBody(t *testing.T) {
+	body := []byte(`{"CallSid":"CA1"}`)
+	v, d := sample(t, "twilio", body)
+	sum := sha256.Sum256(body)
+	d.Target = "/in?bodySHA256=" + hex.EncodeToString(sum[:])
+	d.Header = http.Header{"Content-Type": {"application/json"}}
+	header, err := v.Sign(d, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Header = merged(d.Header, header)
+	d.Header.Set("I-Twilio-Idempotency-Token", "t1")
+	authentic(t, v, d)
+	for name, other := range map[string]string{"emptied": "", "another": `{"CallSid":"CA2"}`, "a form of nothing": "=", "many of nothing": "&&=&", "a form": "a=b"} {
+		for _, kind := range []string{"application/json", "application/x-www-form-urlencoded"} {
+			changed := *d
+			changed.Body = []byte(other)
+			changed.Header = merged(d.Header, http.Header{"Content-Type": {kind}})
+			if _, err := v.Authenticate(&changed, noon); err == nil {
+				t.Errorf("%s as %s verifies", name, kind)
+			}
+		}
+	}
+}
+
+// A form of which nothing is in the signed text is covered by nothing, though the URL's signature is good.
+func TestTwilioFormOfNothingIsNotCovered(t *testing.T) {
+	v, d := sample(t, "twilio", nil)
+	d.Header.Set("I-Twilio-Idempotency-Token", "t1")
+	authentic(t, v, d)
+	for _, body := range []string{"=", "&", "=&=", "%="} {
+		changed := *d
+		changed.Body = []byte(body)
+		changed.Header = merged(d.Header, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		if _, err := v.Authenticate(&changed, noon); err == nil {
+			t.Errorf("%q verifies", body)
+		}
 	}
 }
 

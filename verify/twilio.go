@@ -107,24 +107,32 @@ func (s *twilio) verify(d *delivery.Delivery, now time.Time, keys ring) (evidenc
 	return evidence{}, reject(SignatureMismatch)
 }
 
-// twilioFields is what is signed behind the URL.
+// twilioFields is what is signed behind the URL. A hash in the URL is that of the body, also of one that somebody emptied
+// or now calls a form: the URL alone is signed then.
 func twilioFields(d *delivery.Delivery) ([]byte, *Rejection) {
+	if hash, found := bodyHash(d.Target); found {
+		return nil, checkBodyHash(hash, d.Body)
+	}
 	if len(d.Body) == 0 {
 		return nil, nil
 	}
-	if declaresForm(d.Header) {
-		return sortedFields(d.Body)
-	}
-	hash, found := bodyHash(d.Target)
-	if !found {
+	if !declaresForm(d.Header) {
 		return nil, reject(BodyNotCovered)
 	}
-	sum := sha256.Sum256(d.Body)
+	fields, rejection := sortedFields(d.Body)
+	if rejection == nil && len(fields) == 0 {
+		rejection = reject(BodyNotCovered) // "=" and the like: nothing of it is in the signed text
+	}
+	return fields, rejection
+}
+
+func checkBodyHash(hash string, body []byte) *Rejection {
+	sum := sha256.Sum256(body)
 	given, ok := decodeFixed(hash, "hex", sha256.Size)
 	if !ok || [sha256.Size]byte(given) != sum {
-		return nil, reject(SignatureMismatch)
+		return reject(SignatureMismatch)
 	}
-	return nil, nil
+	return nil
 }
 
 // bodyHash finds the parameter bodySHA256, which must be there once.

@@ -84,7 +84,7 @@ func (c *conn) closeOn(ctx context.Context) (stop func() bool) {
 // keepable tells whether the connection can serve another request after response, whose body was read to its end, and
 // for how long. The application's own word on its patience counts.
 func (c *conn) keepable(response *http.Response, idle time.Duration) bool {
-	if response.Close || c.reader.Buffered() > 0 {
+	if response.Close || c.reader.Buffered() > 0 || spills(response) {
 		return false
 	}
 	for parameter := range strings.SplitSeq(response.Header.Get("Keep-Alive"), ",") {
@@ -95,6 +95,14 @@ func (c *conn) keepable(response *http.Response, idle time.Duration) bool {
 	}
 	c.idleFor = idle
 	return idle > 0
+}
+
+// spills tells that a 204, which cannot have a body, announces one. An application that writes it all the same would have
+// its bytes taken for the answer to the next request. (A 304 may say how long the body would be.)
+func spills(response *http.Response) bool {
+	length := response.Header.Get("Content-Length")
+	return response.StatusCode == http.StatusNoContent &&
+		(length != "" && length != "0" || len(response.TransferEncoding) > 0)
 }
 
 // keepAliveMargin is how much earlier than the application we give up an unused connection.

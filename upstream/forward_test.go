@@ -450,6 +450,47 @@ func TestAConnectionThatTheApplicationEndedIsNotUsedAgain(t *testing.T) {
 	}
 }
 
+// An application that writes a body where HTTP has none, and that late, spoils nobody's attempt but its own.
+func TestABodyThatMustNotBeIsNotTakenForTheNextAnswer(t *testing.T) {
+	for _, head := range []string{
+		"204 No Content\r\nContent-Length: 4\r\n\r\n", "204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+	} {
+		app := newApplication(t, func(p *peer) {
+			for answer := range 2 {
+				if _, ok := p.request(); !ok {
+					return
+				}
+				text := "HTTP/1.1 " + head
+				if answer == 1 {
+					text = "4\r\n"
+				} else if p.number > 0 {
+					text = okay
+				}
+				if _, err := io.WriteString(p.TCPConn, text); err != nil {
+					return
+				}
+			}
+		})
+		u := newUpstream(t, Config{URL: app.url()})
+		expectAnswer(t, u.Forward(t.Context(), attempt(nil, "{}")), 204, "")
+		expectAnswer(t, u.Forward(t.Context(), attempt(nil, "{}")), 200, "done")
+	}
+}
+
+// A result without a body leaves the connection as good as any other.
+func TestAConnectionOutlivesAnswersWithoutABody(t *testing.T) {
+	for _, head := range []string{"204 No Content\r\n\r\n", "204 No Content\r\nContent-Length: 0\r\n\r\n", "304 Not Modified\r\n\r\n"} {
+		app := newApplication(t, answering("HTTP/1.1 "+head))
+		u := newUpstream(t, Config{URL: app.url()})
+		for range 3 {
+			u.Forward(t.Context(), attempt(nil, "{}"))
+		}
+		if n := app.connections(); n != 1 {
+			t.Errorf("%d connections for three answers with %q", n, head)
+		}
+	}
+}
+
 func TestUnusedConnectionsAreClosed(t *testing.T) {
 	closed := make(chan struct{})
 	app := newApplication(t, func(p *peer) {

@@ -15,13 +15,14 @@ import (
 func testModel(b *bench) {
 	t := b.TB
 	var plays atomic.Int64
+	b.policy.Backoff.Jitter = func() float64 { return 0 } // what the sweeper queues is due at once
 	rapid.Check(t, func(rt *rapid.T) {
 		play := *b
 		play.TB = rt
 		m := &model{bench: &play, scope: delivery.Scope(name("model/", plays.Add(1))), events: map[delivery.EventID]*modelEvent{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"claim": m.claimAny, "settle": m.settleAny, "expire": m.expireAny, "sweep": m.sweepAll, "act": m.actAny,
-			"forget": m.forgetAny, "": m.compare,
+			"forget": m.forgetAny, "accept": m.acceptAny, "take": m.takeAll, "": m.compare,
 		})
 	})
 }
@@ -48,6 +49,8 @@ type modelEvent struct {
 	onExpiry    dedupe.State
 	evidence    int
 	settled     dedupe.Settlement // by token, as long as nothing else happened
+	job, due    bool              // its request is kept; queued: its time has come
+	dead        time.Duration     // how long it has been dead
 }
 
 func (m *model) request(id delivery.EventID, fingerprint byte) dedupe.Request {
@@ -131,6 +134,10 @@ func (e *modelEvent) die(reason dedupe.Reason) dedupe.Kind {
 
 func (e *modelEvent) become(state dedupe.State, reason dedupe.Reason, status int) {
 	e.state, e.reason, e.status, e.expired, e.settled = state, reason, status, false, dedupe.Settlement{}
+	e.due, e.dead = false, 0
+	if state == dedupe.Applied || state == dedupe.Closed {
+		e.job = false
+	}
 }
 
 func (m *model) settleAny(t *rapid.T) {
@@ -168,7 +175,7 @@ func (e *modelEvent) settle(c dedupe.Claim, s dedupe.Settlement) {
 		e.attempts--
 	}
 	e.become(s.To, s.Reason, status)
-	e.settled = s
+	e.settled, e.job = s, e.job || s.Job != nil
 }
 
 func (m *model) expireAny(t *rapid.T) {
@@ -191,7 +198,7 @@ func (m *model) sweepAll(t *rapid.T) {
 			reason = dedupe.Quarantined
 		}
 		e.become(e.onExpiry, reason, 0)
-		e.token = dedupe.Token{}
+		e.token, e.due = dedupe.Token{}, e.onExpiry == dedupe.Queued
 		e.evidence++
 	}
 }
@@ -228,7 +235,12 @@ func (m *model) forgetAny(t *rapid.T) {
 	if e == nil || e.state == dedupe.Claimed {
 		return
 	}
-	m.age(m.request(id, 1), policy().Retention.Receipt+time.Minute)
+	const aged = 7*24*time.Hour + time.Minute
+	m.age(m.request(id, 1), aged)
+	e.due = e.state == dedupe.Queued
+	if e.dead += aged; e.state == dedupe.Dead && e.dead > policy().Retention.DeadLetter {
+		e.job = false
+	}
 	m.sweepAll(t)
 	if e.state == dedupe.Applied || e.state == dedupe.Retryable || e.state == dedupe.Closed {
 		delete(m.events, id)
@@ -245,7 +257,7 @@ func (m *model) compare(t *rapid.T) {
 	for _, receipt := range list {
 		seen := modelEvent{
 			state: receipt.State, reason: receipt.Reason, attempts: receipt.Attempts, status: receipt.Status,
-			fingerprint: receipt.Fingerprint[0],
+			fingerprint: receipt.Fingerprint[0], job: receipt.HasJob,
 		}
 		if receipt.Response != nil {
 			seen.body = string(receipt.Response.Body)
@@ -266,7 +278,7 @@ func (m *model) compare(t *rapid.T) {
 // visible is what a list shows of the event.
 func (e *modelEvent) visible() modelEvent {
 	seen := modelEvent{
-		state: e.state, reason: e.reason, attempts: e.attempts, status: e.status, fingerprint: e.fingerprint,
+		state: e.state, reason: e.reason, attempts: e.attempts, status: e.status, fingerprint: e.fingerprint, job: e.job,
 	}
 	if e.state == dedupe.Applied {
 		seen.body = e.body

@@ -19,18 +19,16 @@ const (
 	insertInto = `INSERT INTO {schema}.receipts (created, changed, due, scope_id, origin_id, reason_id, attempt, state, status,
     on_expiry, job, token, fingerprint, event_id, trace, binding, object, head, body)
 `
-	// Rows are locked in the order of a batch, which is by key.
-	insertRows = `SELECT now(), now(), now() + i.wait * interval '1 microsecond', i.scope_id, i.origin_id, i.reason_id, i.attempt,
-    i.state, 0, i.on_expiry, 0, i.token, i.fingerprint, i.event_id, i.trace, i.binding, i.object, ''::bytea, ''::bytea
+	// What is not said of a row is that of a first claim. Rows are locked in the order of a batch, which is by key.
+	insertRows = `SELECT now(), now(), now() + i.wait * interval '1 microsecond', i.scope_id, i.origin_id, 0, 1,
+    1, 0, i.on_expiry, 0, i.token, i.fingerprint, i.event_id, i.trace, i.binding, i.object, ''::bytea, ''::bytea
 FROM unnest($1::integer[], $2::bytea[], $3::bytea[], $4::bytea[], $5::integer[], $6::bytea[], $7::bytea[],
-    $8::smallint[], $9::bytea[], $10::bigint[], $11::smallint[], $12::integer[], $13::integer[])
-WITH ORDINALITY AS i(scope_id, event_id, fingerprint, binding, origin_id, object, trace,
-    state, token, wait, on_expiry, reason_id, attempt, n)
+    $8::bytea[], $9::bigint[], $10::smallint[])
+WITH ORDINALITY AS i(scope_id, event_id, fingerprint, binding, origin_id, object, trace, token, wait, on_expiry, n)
 ORDER BY i.n
 `
-	insertRow = `VALUES (now(), now(), now() + $10::bigint * interval '1 microsecond', $1::integer, $5::integer, $12::integer,
-    $13::integer, $8::smallint, 0, $11::smallint, 0, $9::bytea, $3::bytea, $2::bytea, $7::bytea, $4::bytea, $6::bytea,
-    ''::bytea, ''::bytea)
+	insertRow = `VALUES (now(), now(), now() + $9::bigint * interval '1 microsecond', $1::integer, $5::integer, 0, 1,
+    1, 0, $10::smallint, 0, $8::bytea, $3::bytea, $2::bytea, $7::bytea, $4::bytea, $6::bytea, ''::bytea, ''::bytea)
 `
 	insertAnswer = `ON CONFLICT DO NOTHING
 RETURNING scope_id, event_id, now()`
@@ -38,12 +36,12 @@ RETURNING scope_id, event_id, now()`
 	insertSQL    = insertInto + insertRows + insertAnswer
 	insertOneSQL = insertInto + insertRow + insertAnswer
 
-	// insertJobSQL adds rows with their requests.
+	// insertJobSQL adds rows of any kind, with their requests.
 	insertJobSQL = `WITH i AS MATERIALIZED (
     SELECT * FROM unnest($1::integer[], $2::bytea[], $3::bytea[], $4::bytea[], $5::integer[], $6::bytea[], $7::bytea[],
-        $8::smallint[], $9::bytea[], $10::bigint[], $11::smallint[], $12::integer[], $13::integer[], $14::bytea[])
+        $8::bytea[], $9::bigint[], $10::smallint[], $11::smallint[], $12::integer[], $13::integer[], $14::bytea[])
     WITH ORDINALITY AS i(scope_id, event_id, fingerprint, binding, origin_id, object, trace,
-        state, token, wait, on_expiry, reason_id, attempt, request, n)
+        token, wait, on_expiry, state, reason_id, attempt, request, n)
 ), added AS (
     ` + insertInto + `SELECT now(), now(), now() + i.wait * interval '1 microsecond', i.scope_id, i.origin_id, i.reason_id, i.attempt,
         i.state, 0, i.on_expiry, CASE WHEN i.request IS NULL THEN 0 ELSE 1 END, i.token, i.fingerprint, i.event_id,
@@ -244,7 +242,7 @@ type insertion struct {
 	tokens, requests                          [][]byte
 	states, expiries                          []int16
 	waits                                     []int64
-	jobs                                      bool
+	queued                                    bool // some row is no first claim
 }
 
 func newInsertion(rows []dedupe.NewRow, open []int, ids map[name]int32) *insertion {
@@ -287,27 +285,28 @@ func (in *insertion) add(row *dedupe.NewRow, ids map[name]int32) {
 func (in *insertion) request(row *dedupe.NewRow) {
 	var request []byte
 	if row.Job != nil {
-		request, in.jobs = packJob(row.Job), true
+		request = packJob(row.Job)
 	}
 	in.requests = append(in.requests, request)
 	if row.State == dedupe.Claimed {
 		in.attempts, in.waits = append(in.attempts, 1), append(in.waits, micros(row.Lease))
 		return
 	}
+	in.queued = true
 	in.attempts, in.waits = append(in.attempts, 0), append(in.waits, 0)
 }
 
 // statement is what adds the rows. Most batches of a sidecar that is not busy are a single row, which a statement of its
 // own adds in much less time.
 func (in *insertion) statement(sql *statements) (string, []any) {
-	if len(in.events) == 1 && !in.jobs {
+	if len(in.events) == 1 && !in.queued {
 		return sql.insertOne, []any{in.scopes[0], in.events[0], in.prints[0], in.bindings[0], in.origins[0], in.objects[0],
-			in.traces[0], in.states[0], in.tokens[0], in.waits[0], in.expiries[0], in.reasons[0], in.attempts[0]}
+			in.traces[0], in.tokens[0], in.waits[0], in.expiries[0]}
 	}
-	args := []any{in.scopes, in.events, in.prints, in.bindings, in.origins, in.objects, in.traces, in.states, in.tokens,
-		in.waits, in.expiries, in.reasons, in.attempts}
-	if in.jobs {
-		return sql.insertJob, append(args, in.requests)
+	args := []any{in.scopes, in.events, in.prints, in.bindings, in.origins, in.objects, in.traces, in.tokens, in.waits,
+		in.expiries}
+	if in.queued {
+		return sql.insertJob, append(args, in.states, in.reasons, in.attempts, in.requests)
 	}
 	return sql.insert, args
 }

@@ -61,24 +61,20 @@ const (
 )`
 	moveAnswer = ` SELECT n, job FROM made`
 
-	// A lean move passes over rows with a kept request. There are none of these where nothing is ever queued.
-	moveLeanSQL = `UPDATE {schema}.receipts r
-SET changed = now(), state = m.to_state, token = m.token, attempt = m.attempt, reason_id = m.reason_id,
-    status = m.status, head = m.head, body = m.body, on_expiry = m.on_expiry,
+	// What nearly every move does: a claim becomes applied. Rows with a kept request are passed over; there are none where
+	// nothing is ever queued. The state to be left is a parameter, so that no index of claimed receipts is read as a whole.
+	applySQL = `UPDATE {schema}.receipts r
+SET changed = now(), state = 4, attempt = m.attempt, reason_id = 0, status = m.status, head = m.head, body = m.body,
     due = CASE WHEN m.wait < 0 THEN 'infinity' ELSE now() + m.wait * interval '1 microsecond' END, job = 0
-FROM unnest($1::integer[], $2::bytea[], $3::smallint[], $4::bytea[], $5::smallint[], $6::bytea[],
-    $7::integer[], $8::integer[], $9::smallint[], $10::bytea[], $11::bytea[], $12::bigint[], $13::smallint[])
-WITH ORDINALITY AS m(scope_id, event_id, from_state, from_token, to_state, token, attempt, reason_id, status, head,
-    body, wait, on_expiry, n)
-WHERE r.scope_id = m.scope_id AND r.event_id = m.event_id AND r.state = m.from_state AND r.token = m.from_token
-    AND r.job <> 1
+FROM unnest($1::integer[], $2::bytea[], $3::bytea[], $4::integer[], $5::smallint[], $6::bytea[], $7::bytea[], $8::bigint[])
+WITH ORDINALITY AS m(scope_id, event_id, token, attempt, status, head, body, wait, n)
+WHERE r.scope_id = m.scope_id AND r.event_id = m.event_id AND r.state = $9::smallint AND r.token = m.token AND r.job <> 1
 RETURNING m.n, r.job`
-	moveOneSQL = `UPDATE {schema}.receipts r
-SET changed = now(), state = $5::smallint, token = $6::bytea, attempt = $7::integer, reason_id = $8::integer,
-    status = $9::smallint, head = $10::bytea, body = $11::bytea, on_expiry = $13::smallint,
-    due = CASE WHEN $12::bigint < 0 THEN 'infinity' ELSE now() + $12::bigint * interval '1 microsecond' END, job = 0
-WHERE r.scope_id = $1::integer AND r.event_id = $2::bytea AND r.state = $3::smallint AND r.token = $4::bytea
-    AND r.job <> 1
+	applyOneSQL = `UPDATE {schema}.receipts r
+SET changed = now(), state = 4, attempt = $4::integer, reason_id = 0, status = $5::smallint, head = $6::bytea,
+    body = $7::bytea, due = CASE WHEN $8::bigint < 0 THEN 'infinity' ELSE now() + $8::bigint * interval '1 microsecond' END,
+    job = 0
+WHERE r.scope_id = $1::integer AND r.event_id = $2::bytea AND r.state = $9::smallint AND r.token = $3::bytea AND r.job <> 1
 RETURNING 1::bigint, r.job`
 
 	moveSQL    = movePlainInput + moveUpdate + moveAnswer
@@ -97,14 +93,14 @@ func (s *Store) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
 	if len(moves) == 0 {
 		return nil, nil
 	}
-	if s.kept.Load() || slices.ContainsFunc(moves, func(m dedupe.Move) bool { return rich(&m) }) {
-		made, dropped, err := s.move(ctx, moves, (*transition).statement)
-		if err == nil && dropped == 0 {
-			s.kept.Store(false)
+	if s.kept.Load() || slices.ContainsFunc(moves, func(m dedupe.Move) bool { return !applies(&m) }) {
+		made, kept, err := s.move(ctx, moves, (*transition).statement)
+		if err == nil {
+			s.kept.Store(kept > 0)
 		}
 		return made, err
 	}
-	made, _, err := s.move(ctx, moves, (*transition).lean)
+	made, _, err := s.move(ctx, moves, (*transition).apply)
 	if err != nil || !slices.Contains(made, false) {
 		return made, err
 	}
@@ -112,7 +108,7 @@ func (s *Store) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
 	return made, uncertain(err)
 }
 
-// moveRest makes the moves that a lean statement passed over, if they can be made at all.
+// moveRest makes the moves that were passed over, if they can be made at all.
 func (s *Store) moveRest(ctx context.Context, moves []dedupe.Move, made []bool) error {
 	var rest []dedupe.Move
 	var at []int
@@ -121,14 +117,14 @@ func (s *Store) moveRest(ctx context.Context, moves []dedupe.Move, made []bool) 
 			rest, at = append(rest, moves[i]), append(at, i)
 		}
 	}
-	late, dropped, err := s.move(ctx, rest, (*transition).statement)
+	late, kept, err := s.move(ctx, rest, (*transition).statement)
 	if err != nil {
 		return err
 	}
 	for i, is := range late {
 		made[at[i]] = is
 	}
-	if dropped > 0 {
+	if kept > 0 {
 		s.kept.Store(true)
 	}
 	return nil
@@ -224,6 +220,12 @@ func rich(m *dedupe.Move) bool {
 	return m.Evidence != nil || m.Job != nil || m.JobFor != 0 || m.FromState == dedupe.Dead
 }
 
+// applies tells that a move ends a claim with a result, and does nothing else.
+func applies(m *dedupe.Move) bool {
+	return m.FromState == dedupe.Claimed && m.To == dedupe.Applied && m.Token == m.FromToken && m.Reason == dedupe.NoReason &&
+		m.DropJob && !rich(m)
+}
+
 func (t *transition) add(m *dedupe.Move, ids map[name]int32) {
 	t.scopes = append(t.scopes, ids[scopeOf(m.Scope)])
 	t.events = append(t.events, bytesOf(string(m.EventID)))
@@ -303,7 +305,8 @@ func (t *transition) addEvidence(told *dedupe.Evidence, ids map[name]int32) {
 
 // statement is the one for every kind of moves.
 func (t *transition) statement(sql *statements) (string, []any) {
-	args := append(t.columns(), t.jobs)
+	args := []any{t.scopes, t.events, t.fromStates, t.fromTokens, t.states, t.tokens, t.attempts, t.reasons, t.statuses,
+		t.heads, t.bodies, t.waits, t.expiries, t.jobs}
 	if !t.rich {
 		return sql.move, args
 	}
@@ -311,16 +314,12 @@ func (t *transition) statement(sql *statements) (string, []any) {
 		t.toldStatus, t.toldActor, t.toldNote)
 }
 
-// lean is the statement that passes over kept requests. A single row has one of its own, which takes much less time.
-func (t *transition) lean(sql *statements) (string, []any) {
+// apply is the statement for moves that apply. A single row has one of its own, which takes much less time.
+func (t *transition) apply(sql *statements) (string, []any) {
 	if len(t.events) > 1 {
-		return sql.moveLean, t.columns()
+		return sql.apply, []any{t.scopes, t.events, t.tokens, t.attempts, t.statuses, t.heads, t.bodies, t.waits,
+			t.fromStates[0]}
 	}
-	return sql.moveOne, []any{t.scopes[0], t.events[0], t.fromStates[0], t.fromTokens[0], t.states[0], t.tokens[0],
-		t.attempts[0], t.reasons[0], t.statuses[0], t.heads[0], t.bodies[0], t.waits[0], t.expiries[0]}
-}
-
-func (t *transition) columns() []any {
-	return []any{t.scopes, t.events, t.fromStates, t.fromTokens, t.states, t.tokens, t.attempts, t.reasons, t.statuses,
-		t.heads, t.bodies, t.waits, t.expiries}
+	return sql.applyOne, []any{t.scopes[0], t.events[0], t.tokens[0], t.attempts[0], t.statuses[0], t.heads[0], t.bodies[0],
+		t.waits[0], t.fromStates[0]}
 }

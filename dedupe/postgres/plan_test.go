@@ -149,8 +149,8 @@ func checkPlans(t *testing.T, s *Store, conn *pgx.Conn, known string) {
 	for _, c := range []struct{ name, guard, sql string }{
 		{"existing", keyGuard, s.sql.existing},
 		{"read", keyGuard, s.sql.read},
-		{"lean move", keyGuard, s.sql.moveLean},
-		{"single move", keyGuard, s.sql.moveOne},
+		{"apply", keyGuard, s.sql.apply},
+		{"apply one", keyGuard, s.sql.applyOne},
 		{"move", keyGuard, s.sql.move},
 		{"move with evidence", keyGuard, s.sql.moveAll},
 		{"forget", keyGuard, s.sql.forget},

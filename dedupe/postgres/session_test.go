@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -61,12 +62,19 @@ func TestBorrowedSessionIsLeftAsItWas(t *testing.T) {
 func TestMovesOfAllKindsInOneBatch(t *testing.T) {
 	for _, warm := range []bool{false, true} {
 		s := open(t, freshDB(t), nil)
-		s.kept.Store(warm)
 		plain, queued, lost := claimed("evt_1"), claimed("evt_2"), claimed("evt_3")
 		queued.State, queued.Job = dedupe.Queued, &dedupe.Job{Method: "POST", Target: "/"}
 		insert(t, s, plain, queued, lost)
+		work := dedupe.Move{
+			Key: queued.Key, FromState: dedupe.Queued, FromToken: queued.Token, To: dedupe.Claimed, Token: queued.Token,
+			Attempt: 1, Lease: time.Minute, OnExpiry: dedupe.Queued,
+		}
+		if made := move(t, s, work); !made[0] || !read(t, s, "evt_2").HasJob || !s.kept.Load() {
+			t.Fatalf("made %v, the request is remembered: %v", made, s.kept.Load())
+		}
+		s.kept.Store(warm)
 		list := moves([]dedupe.NewRow{plain, queued, lost})
-		list[1].FromState, list[2].FromToken = dedupe.Queued, tokenOf("other")
+		list[2].FromToken, list[2].Token = tokenOf("other"), tokenOf("other")
 		if made := move(t, s, list...); !made[0] || !made[1] || made[2] {
 			t.Fatalf("made %v", made)
 		}

@@ -14,8 +14,7 @@ type statements struct {
 	insertJob                                  string
 	existing                                   string
 	move                                       string
-	moveLean                                   string
-	moveOne                                    string
+	apply, applyOne                            string
 	moveAll                                    string
 	read                                       string
 	names                                      string
@@ -41,7 +40,7 @@ func statementsOf(namespace string) statements {
 	in := func(sql string) string { return strings.ReplaceAll(sql, "{schema}", schema) }
 	return statements{
 		schema: schema, insert: in(insertSQL), insertOne: in(insertOneSQL), insertJob: in(insertJobSQL),
-		existing: in(existingSQL), move: in(moveSQL), moveLean: in(moveLeanSQL), moveOne: in(moveOneSQL), moveAll: in(moveAllSQL),
+		existing: in(existingSQL), move: in(moveSQL), apply: in(applySQL), applyOne: in(applyOneSQL), moveAll: in(moveAllSQL),
 		read: in(readSQL), names: in(namesSQL), addNames: in(addNamesSQL), tellNames: in(tellNamesSQL),
 		evidence: in(evidenceSQL), find: in(findSQL), list: in(listSQL),
 		listWaiting: in(listWaitingSQL), listClaimed: in(listClaimedSQL), listQueued: in(listQueuedSQL), attention: in(attentionSQL),

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -246,5 +249,29 @@ func TestSignatureRefusalsAreAlike(t *testing.T) {
 	}
 	if bodies[0] != bodies[1] || bodies[1] != bodies[2] {
 		t.Errorf("the answers tell why: %q", bodies)
+	}
+}
+
+// A sender that does not take its answer is given up; one that does gets all of it, and its connection goes on.
+func TestALargeAnswerIsNotHeldForEver(t *testing.T) {
+	large := strings.Repeat("x", 32<<20)
+	forward := func(context.Context, upstream.Attempt) delivery.Result { return answered(200, large) }
+	e := newEdge(t, func(c *proxy.Config, _ *proxy.Route) { c.AnswerTime = 50 * time.Millisecond })
+	e.app.forward = forward
+	conn, err := net.Dial("tcp", e.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST "+hook+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+	if record := e.watch.next(t); record.Outcome != proxy.OutcomeApplied {
+		t.Errorf("recorded %v", record.Outcome)
+	}
+	patient := newEdge(t, nil)
+	patient.app.forward = forward
+	for range 2 {
+		if _, body := patient.post(t, "{}"); body != large {
+			t.Errorf("%d bytes arrived", len(body))
+		}
 	}
 }

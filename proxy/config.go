@@ -19,6 +19,7 @@ type Config struct {
 	Guard       []string                  // path prefixes under which nothing passes that is no route
 	Budget      int64                     // bytes of bodies being handled at once; 0: 256 MiB
 	BodyTimeout time.Duration             // for reading a guarded body; 0: 30 s
+	AnswerTime  time.Duration             // for a sender to take a large answer; 0: 1 min
 	ClaimWait   time.Duration             // for a claim; 0: 3 s
 	Held        func(delivery.Scope) bool // a person has paused the scope; nil: none is
 	Watch       Watch                     // nil: nobody watches

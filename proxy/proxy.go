@@ -18,6 +18,7 @@ var errUnexpectedDecision = errors.New("proxy: the ledger's decision is none tha
 const (
 	defaultBudget      = 256 << 20
 	defaultBodyTimeout = 30 * time.Second
+	defaultAnswerTime  = time.Minute
 	defaultClaimWait   = 3 * time.Second
 )
 
@@ -48,6 +49,9 @@ func New(c Config) (*Proxy, error) {
 	}
 	if c.BodyTimeout == 0 {
 		c.BodyTimeout = defaultBodyTimeout
+	}
+	if c.AnswerTime == 0 {
+		c.AnswerTime = defaultAnswerTime
 	}
 	if c.ClaimWait == 0 {
 		c.ClaimWait = defaultClaimWait

@@ -65,7 +65,26 @@ func (x *exchange) write(answer reply) {
 		writeAndDrain(x.w, x.r, answer)
 		return
 	}
+	if len(answer.body) > largeAnswer {
+		defer x.hurry()()
+	}
 	send(x.w, answer)
+}
+
+// largeAnswer is what a socket surely takes at once, without anybody reading.
+const largeAnswer = 64 << 10
+
+// hurry lets a sender that does not take its answer hold what the exchange holds only for a while. The caller defers what
+// it returns: the connection's next answer has all the time again.
+func (x *exchange) hurry() func() {
+	control := http.NewResponseController(x.w)
+	if control.SetWriteDeadline(time.Now().Add(x.config.AnswerTime)) != nil {
+		return func() {}
+	}
+	return func() {
+		_ = control.Flush() // the sender is gone, or has it
+		_ = control.SetWriteDeadline(time.Time{})
+	}
 }
 
 func send(w http.ResponseWriter, answer reply) {

@@ -126,5 +126,9 @@ func (p *program) atDesk(ctx context.Context, do func(desk dedupe.Desk) error) e
 	if err != nil {
 		return config.Problems{{Key: "REDIS_URL", Text: err.Error()}}
 	}
-	return errors.Join(do(cache.Desk(keeper)), cache.Close())
+	err = do(cache.Desk(keeper))
+	if cache.Stats().Unmarked > 0 {
+		fmt.Fprintln(p.err, "warning: Redis could not be told: replicas that find the old result there may answer with it for up to an hour")
+	}
+	return errors.Join(err, cache.Close())
 }

@@ -107,6 +107,23 @@ func TestReopenLetsAnAppliedEventRunAgain(t *testing.T) {
 	}
 }
 
+// Redis is optional for a person, too, but who reopens without it is told what that means.
+func TestReopenSaysThatRedisDoesNotKnow(t *testing.T) {
+	for name, disturb := range map[string]func(*testenv.RedisServer){
+		"well": func(*testenv.RedisServer) {}, "killed": (*testenv.RedisServer).Stop, "silent": (*testenv.RedisServer).Freeze,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, server := quarantined(t), testenv.NewRedis(t)
+			r.env["REDIS_URL"] = server.URL()
+			disturb(server)
+			out := r.must("receipts", "reopen", "acme/orders", "evt-fine", "--actor", "ana", "--reason", "lost")
+			if !strings.Contains(out, "reopened") || strings.Contains(out, "Redis could not be told") == (name == "well") {
+				t.Errorf("got %s", out)
+			}
+		})
+	}
+}
+
 func TestDeadLettersAreReplayed(t *testing.T) {
 	r := quarantined(t)
 	if got := r.receiptsOf("dead-letters", "list", "--json"); len(got) != 1 || got[0].EventID != "evt-dead" || got[0].Reason != "quarantined" {

@@ -29,8 +29,8 @@ func TestCutsInTheDocumentsOwnTree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		print, err := newFingerprint(Fingerprint{Exclude: left}, shared)
-		if err != nil || print.exclude != shared {
+		rule, err := newFingerprint(Fingerprint{Exclude: left}, shared)
+		if err != nil || rule.exclude != shared {
 			t.Fatalf("not in one pass: %v", err)
 		}
 		for _, pointer := range left {
@@ -38,7 +38,7 @@ func TestCutsInTheDocumentsOwnTree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, _ := print.sum(&document{delivery: one, tree: shared})
+		got, _ := rule.sum(&document{delivery: one, tree: shared})
 		want, _ := fingerprint{exclude: apart}.sum(&document{delivery: one, tree: shared})
 		if got != want {
 			t.Fatalf("%s without %v, looking for %v, differs", one.Body, left, wanted)

@@ -180,6 +180,32 @@ func TestAnswersAfterTheClaim(t *testing.T) {
 	}
 }
 
+// What came of an attempt whose claim was lost is told in the log, since it is stored nowhere.
+func TestALateResultIsToldInTheRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		result delivery.Result
+		settle error
+		lost   [2]int // attempt and status
+	}{
+		"answered late":  {answered(200, "late"), dedupe.ErrClaimLost, [2]int{1, 200}},
+		"failed late":    {answered(500, "late"), dedupe.ErrClaimLost, [2]int{1, 500}},
+		"no answer":      {delivery.Result{Outcome: delivery.Unknown, Cause: delivery.TimedOut}, dedupe.ErrClaimLost, [2]int{1, 0}},
+		"in time":        {answered(200, "done"), nil, [2]int{}},
+		"not recordable": {answered(200, "done"), errors.New("down"), [2]int{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEdge(t, func(*proxy.Config, *proxy.Route) {})
+			results(c.result)(e)
+			e.ledger.settle = func(context.Context, dedupe.Settlement) error { return c.settle }
+			e.ledger.look = func() (dedupe.Decision, error) { return dedupe.Decision{Kind: dedupe.InFlight, Attempt: 2}, nil }
+			e.post(t, "{}")
+			if r := e.watch.next(t); r.LostAttempt != c.lost[0] || r.LostStatus != c.lost[1] {
+				t.Errorf("lost attempt %d with status %d, want %v", r.LostAttempt, r.LostStatus, c.lost)
+			}
+		})
+	}
+}
+
 func accepting(r *proxy.Route) {
 	r.Accept, r.Acknowledge = true, proxy.Acknowledgement{Status: 202, Body: "thanks", ContentType: "text/plain"}
 }

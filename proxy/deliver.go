@@ -180,6 +180,7 @@ func (x *exchange) settle(result delivery.Result) reply {
 	case err == nil:
 		return x.attempted(result, settlement)
 	case errors.Is(err, dedupe.ErrClaimLost):
+		x.lostAttempt, x.lostStatus = claim.Attempt, result.Response.Status
 		return x.succeeded(ctx)
 	default:
 		return unrecorded(err)

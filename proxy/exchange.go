@@ -30,6 +30,8 @@ type exchange struct {
 	proof    verify.Proof
 	decision dedupe.Decision
 	leaseEnd time.Time // by this process's clock, never later than by the ledger's
+
+	lostAttempt, lostStatus int // of an attempt whose claim was lost; see Record
 }
 
 func (p *Proxy) begin(w http.ResponseWriter, r *http.Request, route *Route) *exchange {
@@ -86,6 +88,8 @@ func (x *exchange) record(answer reply) {
 		Stages:       x.took,
 		Total:        x.config.Now().Sub(x.began),
 		Err:          answer.err,
+		LostAttempt:  x.lostAttempt,
+		LostStatus:   x.lostStatus,
 	}
 	if x.route != nil {
 		record.Scope, record.Route = x.route.Scope, x.route.Path

@@ -75,6 +75,8 @@ type Record struct {
 	Reason       string // why a signature was rejected or an attempt failed; from closed sets
 	Status       int
 	Attempt      int           // of the event so far; 0: unknown
+	LostAttempt  int           // of this delivery, whose claim was lost: what came of it is not stored; 0: none
+	LostStatus   int           // of the application's answer to it; 0: none came
 	EventAge     time.Duration // since the first delivery
 	BodyBytes    int
 	Stages       [stages]time.Duration // how long each took; 0: not reached

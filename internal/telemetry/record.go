@@ -11,6 +11,9 @@ import (
 
 // level is error for our own faults, warn for what a person may want to look at, and info for the rest.
 func level(r proxy.Record) slog.Level {
+	if r.LostAttempt > 0 && r.Outcome != proxy.OutcomeUnrecorded {
+		return slog.LevelWarn
+	}
 	switch r.Outcome { //nolint:exhaustive // the others are ordinary
 	case proxy.OutcomeUnavailable, proxy.OutcomeUnrecorded:
 		return slog.LevelError
@@ -35,6 +38,9 @@ func attributes(ctx context.Context, r proxy.Record) []slog.Attr {
 	attrs = appendText(attrs, "reason", r.Reason)
 	if r.Attempt > 0 {
 		attrs = append(attrs, slog.Int("attempt", r.Attempt), slog.Int64("event_age_ms", r.EventAge.Milliseconds()))
+	}
+	if r.LostAttempt > 0 {
+		attrs = append(attrs, slog.Int("lost_attempt", r.LostAttempt), slog.Int("lost_status", r.LostStatus))
 	}
 	attrs = append(attrs, slog.Int("body_bytes", r.BodyBytes), slog.Int64("total_us", r.Total.Microseconds()))
 	for stage, took := range r.Stages {

@@ -155,6 +155,18 @@ func TestNothingSecretIsShown(t *testing.T) {
 	}
 }
 
+func TestALostAttemptIsLogged(t *testing.T) {
+	w := newWatched(t)
+	record := applied()
+	record.Outcome, record.LostAttempt, record.LostStatus = proxy.OutcomeReplayed, 1, 200
+	w.Done(w.Begin(request()), record)
+	for _, want := range []string{`"level":"WARN","msg":"delivery","outcome":"replayed"`, `"lost_attempt":1,"lost_status":200`} {
+		if !strings.Contains(w.log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, w.log.String())
+		}
+	}
+}
+
 func TestMetricsPage(t *testing.T) {
 	w := newWatched(t)
 	w.Done(w.Begin(request()), applied())

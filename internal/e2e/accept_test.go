@@ -518,3 +518,34 @@ func pickedUp(t *testing.T, s *sidecar, within string) (count int) {
 	}
 	return count
 }
+
+// An attempt that takes longer than the shutdown may is broken off, and recorded as what it is: unknown.
+func TestStoppingWorkerBreaksOffInTime(t *testing.T) {
+	app := newApplication(t)
+	env := map[string]string{
+		"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + app.address, "SIDECAR_SHUTDOWN_TIMEOUT": "500ms",
+	}
+	lines := []string{"mode: accept", "timeout: 15s", "lease: 30s", "retry: {initial: 50ms, max: 100ms}"}
+	s := newSidecar(t, integration(t, lines...), env).start(t)
+	app.on("evt-1", func(w http.ResponseWriter, r *http.Request, run int) {
+		if run == 1 {
+			<-r.Context().Done()
+		}
+		fmt.Fprintf(w, "run %d", run)
+	})
+	expect(t, s, "evt-1", "202 queued ")
+	app.await(t, "evt-1")
+	began := time.Now()
+	s.signal(syscall.SIGTERM)
+	<-s.ended
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s to stop", took)
+	}
+	next := newSidecar(t, integration(t, lines...), env).start(t)
+	began = time.Now()
+	becomes(t, next, "evt-1", "applied", "")
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the event waited %s, as long as for a lease", took)
+	}
+	wantAttempts(t, app, "evt-1", "1", "2")
+}

@@ -204,6 +204,29 @@ func TestALedgerOutOfReachIsNoReasonNotToStart(t *testing.T) {
 	}
 }
 
+// A ledger that neither answers nor refuses must not keep a person from what the sidecar knows by itself, nor a probe, nor
+// whoever scrapes.
+func TestASilentLedgerKeepsNobodyWaiting(t *testing.T) {
+	r := newRig(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes connections; nobody reads them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	r.env["DATABASE_URL"] = "postgres://u@" + silent.Addr().String() + "/db?sslmode=disable"
+	p := r.run()
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/api/v1/status"} {
+		began := time.Now()
+		status, body := p.admin(path)
+		if took := time.Since(began); status != http.StatusOK || took > 4*time.Second {
+			t.Errorf("%s: %d after %v", path, status, took)
+		}
+		if path == "/api/v1/status" && !strings.Contains(body, `"reachable": false`) {
+			t.Errorf("got %s", body)
+		}
+	}
+}
+
 func TestAnEmbeddedLedgerHasOneOwner(t *testing.T) {
 	r := newRig(t)
 	r.run()

@@ -72,7 +72,9 @@ func (p *program) printIntegration(set *config.Set, i *config.Integration) {
 		strings.Join(i.Record.Headers, ", "), config.FormatSize(i.Record.MaxBody))
 	p.row(2, "conflict", "%s", either(i.ReplayConflict, "replay", "reject"))
 	p.row(2, "in_doubt", "%s", either(i.Quarantine, "quarantine", "retry"))
-	p.printLimit(i)
+	if !i.Accept {
+		p.printLimit(i)
+	}
 	p.printQueueing(i)
 	p.row(2, "retention", "receipts %s after completion (%s + %s + %s), dead letters %s",
 		config.FormatDuration(i.Retention.Receipt()), config.FormatDuration(i.Retention.SenderWindow),

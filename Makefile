@@ -41,7 +41,7 @@ test-otel: ## deliver to a real OpenTelemetry collector (the first run builds it
 	go -C test/otel test ./...
 
 .PHONY: services
-services: ## install PostgreSQL, Redis, PgBouncer and a C compiler where they are missing (the tests start their own)
+services: ## install PostgreSQL, Redis, PgBouncer, promtool and a C compiler where they are missing (the tests start their own)
 	@scripts/install-services
 
 .PHONY: build

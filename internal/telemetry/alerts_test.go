@@ -64,7 +64,7 @@ func readText(t *testing.T, path string) string {
 func TestAlertsFire(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is not installed (package prometheus)")
+		t.Fatal("promtool is missing: make test installs it (package prometheus)")
 	}
 	for _, args := range [][]string{{"check", "rules", alertsFile}, {"test", "rules", "../../deploy/alerts.test.yaml"}} {
 		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {

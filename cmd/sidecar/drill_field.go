@@ -130,7 +130,7 @@ func (r *drillReplica) ready(ctx context.Context) error {
 func (r *drillReplica) stop() {
 	r.signals <- syscall.SIGTERM
 	select {
-	case <-r.ended:
+	case <-r.ended: //nolint:errcheck // how a replica of the drill ends is of no interest
 	case <-time.After(10 * time.Second):
 	}
 	_ = r.log.Close()

@@ -7,7 +7,7 @@ import (
 )
 
 // Field is where a drill takes place: sidecars over one isolated ledger, with the files that Files names.
-type Field interface {
+type Field interface { //nolint:interfacebloat // the one seam between the drill and the program that is drilled
 	// Replicas are the public URLs of the sidecars that run during the whole drill; at least one.
 	Replicas() []string
 	// Shared tells that the ledger can be shared, so that one sidecar takes over where another died.

@@ -26,7 +26,9 @@ func (d *Drill) backlog(ctx context.Context, step *Step) {
 			step.expect(waiting[n].String(), got, "202 queued")
 		}
 	}
-	step.check(d.someBegan(ctx, waiting), "A has %d events accepted, and its application hangs in some of them", backlogged)
+	if !step.check(d.someBegan(ctx, waiting), "A has %d events accepted, and its application hangs in some of them", backlogged) {
+		return
+	}
 	d.othersGoOn(ctx, step, "evt-beside-a-backlog")
 	for n := range d.field.Replicas() {
 		e := event{scope: queueB, id: fmt.Sprintf("evt-beside-a-backlog-%d", n+1)}
@@ -48,7 +50,7 @@ func (d *Drill) backlog(ctx context.Context, step *Step) {
 
 // someBegan waits until one of the events is in the application.
 func (d *Drill) someBegan(ctx context.Context, events []event) bool {
-	for ctx.Err() == nil {
+	for until := time.Now().Add(workPatience); time.Now().Before(until) && ctx.Err() == nil; {
 		for _, e := range events {
 			if len(d.app.attempts(e)) > 0 {
 				return true

@@ -3,6 +3,7 @@ package drill
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // successor is a sidecar on the ledger of one that was killed: a replica, or the next process on an embedded ledger.
@@ -65,6 +66,9 @@ func (d *Drill) killAfter(ctx context.Context, step *Step) {
 	d.ranOnce(step, e)
 }
 
+// workPatience is for a lease that has to run out, and the attempt after it.
+const workPatience = 20 * time.Second
+
 func (d *Drill) killAccepted(ctx context.Context, step *Step) {
 	e := event{scope: queueB, id: "evt-kill-accepted"}
 	doomed, err := d.field.Launch(ctx)
@@ -81,7 +85,7 @@ func (d *Drill) killAccepted(ctx context.Context, step *Step) {
 	}
 	defer done()
 	got := d.deliver(ctx, base, e, "beta-queue")
-	for got.receipt != "replayed" && ctx.Err() == nil {
+	for until := time.Now().Add(workPatience); got.receipt != "replayed" && time.Now().Before(until) && ctx.Err() == nil; {
 		pause(ctx, 5*pollPause)
 		got = d.deliver(ctx, base, e, "beta-queue")
 	}

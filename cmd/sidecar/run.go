@@ -51,13 +51,40 @@ func (s *server) run(ctx context.Context, signals <-chan os.Signal) error {
 	taking, stopTaking := context.WithCancel(background)
 	s.stopTaking, s.worked = stopTaking, make(chan struct{})
 	group.Go(func() error { return s.work(taking) })
+	halted := make(chan struct{})
 	group.Go(func() error {
+		defer close(halted)
 		defer stop()
 		return s.live(working, signals)
 	})
-	err := group.Wait()
-	s.close()
-	return err
+	ended := make(chan error, 1)
+	go func() {
+		err := group.Wait()
+		s.close()
+		ended <- err
+	}()
+	<-halted
+	return s.part(working, ended)
+}
+
+// lastWait is how long the end of the process waits for what was begun in the background once every server is closed. A
+// database that keeps silent would otherwise keep the process beyond the time that an orchestrator gives it.
+const lastWait = 3 * time.Second
+
+// part waits for the end of everything, but not for ever: nothing that matters is left when the servers are closed.
+func (s *server) part(working context.Context, ended <-chan error) error {
+	timer := time.NewTimer(lastWait)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+		s.log.Warn("ends without waiting for what does not answer", "waited", lastWait.String())
+		if cause := context.Cause(working); !errors.Is(cause, context.Canceled) {
+			return cause
+		}
+		return nil
+	}
 }
 
 func (s *server) goServe(group *errgroup.Group) {

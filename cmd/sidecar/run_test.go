@@ -227,6 +227,27 @@ func TestASilentLedgerKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
+// Nor may it keep the process from ending in time.
+func TestASilentLedgerDoesNotHoldUpTheEnd(t *testing.T) {
+	r := newRig(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	r.env["DATABASE_URL"] = "postgres://u@" + silent.Addr().String() + "/db?sslmode=disable&connect_timeout=60"
+	r.env["SIDECAR_SHUTDOWN_TIMEOUT"] = "1s"
+	p := r.run()
+	if got := p.deliver("evt-1", firstKey); got != "503" {
+		t.Errorf("got %s", got)
+	}
+	began := time.Now()
+	p.signal(syscall.SIGTERM)
+	if status := p.end(); status != 0 || time.Since(began) > 1*time.Second+lastWait+2*time.Second {
+		t.Errorf("exit %d after %v: %s", status, time.Since(began), p.log)
+	}
+}
+
 func TestAnEmbeddedLedgerHasOneOwner(t *testing.T) {
 	r := newRig(t)
 	r.run()

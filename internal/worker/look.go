@@ -45,6 +45,7 @@ func (d *Dispatcher) look(ctx context.Context) {
 	default:
 	}
 	d.looked = time.Now()
+	d.backlog.Store(true) // whoever ends from here on has us look again: what it frees is not in these quotas
 	routes := d.config.Routes()
 	quotas, most := d.crew.quotas(routes, d.Held)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTimeout)
@@ -54,7 +55,7 @@ func (d *Dispatcher) look(ctx context.Context) {
 	if err == nil {
 		d.hold(quotas, taken.Held)
 	}
-	d.backlog.Store(taken.More || most == 0)
+	d.backlog.Store(taken.More || most == 0 || anyFull(quotas))
 	byScope := make(map[delivery.Scope]*Route, len(routes))
 	for i := range routes {
 		byScope[routes[i].Scope] = &routes[i]
@@ -66,6 +67,11 @@ func (d *Dispatcher) look(ctx context.Context) {
 	if taken.More && d.crew.idle() {
 		d.Wake() // nobody's end will
 	}
+}
+
+// anyFull tells whether a scope was not asked about for want of hands: it may have jobs that nobody has seen.
+func anyFull(quotas []dedupe.Quota) bool {
+	return slices.ContainsFunc(quotas, func(q dedupe.Quota) bool { return q.Most == 0 })
 }
 
 // hold remembers what is paused. Where that has changed it looks again: what goes on has waited long enough.

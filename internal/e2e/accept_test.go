@@ -245,7 +245,7 @@ func TestKillTheWorkerBetweenArrows(t *testing.T) {
 	t.Run("after it is recorded", func(t *testing.T) {
 		app, tap, first, second := tappedWorker(t)
 		app.on("evt-1", func(w http.ResponseWriter, _ *http.Request, run int) {
-			tap.SwallowReplies()
+			tap.SwallowRepliesTo([]byte("evt-1"))
 			fmt.Fprintf(w, "run %d", run)
 		})
 		expect(t, second, "evt-1", "202 queued stored")

@@ -17,16 +17,16 @@ type Tap struct {
 	listener net.Listener
 	target   string
 
-	mu      sync.Mutex
-	change  *sync.Cond
-	conns   map[net.Conn]struct{}
-	delay   time.Duration
-	hold    bool // nothing passes
-	swallow bool // answers are lost
-	refuse  bool
-	cutOn   []byte
-	cut     chan struct{}
-	closed  bool
+	mu     sync.Mutex
+	change *sync.Cond
+	conns  map[net.Conn]struct{}
+	delay  time.Duration
+	hold   bool // nothing passes
+	refuse bool
+	after  []byte // from a request with these bytes on, its connection's answers are lost
+	cutOn  []byte
+	cut    chan struct{}
+	closed bool
 }
 
 // NewTap listens on a free port of 127.0.0.1 and passes everything on to the target (host:port).
@@ -59,14 +59,15 @@ func (p *Tap) Through(t testing.TB, address string) string {
 
 // Pass ends every disturbance.
 func (p *Tap) Pass() {
-	p.set(func() { p.hold, p.swallow, p.refuse, p.delay, p.cutOn = false, false, false, 0, nil })
+	p.set(func() { p.hold, p.refuse, p.delay, p.cutOn, p.after = false, false, 0, nil, nil })
 }
 
 // Blackhole lets nothing pass in either direction, while connections stay open and new ones are accepted.
 func (p *Tap) Blackhole() { p.set(func() { p.hold = true }) }
 
-// SwallowReplies passes requests on and loses the answers.
-func (p *Tap) SwallowReplies() { p.set(func() { p.swallow = true }) }
+// SwallowRepliesTo loses the answers of a connection from the first request on that holds these bytes. The service acts on
+// that request, whatever the client had to ask before it may send it.
+func (p *Tap) SwallowRepliesTo(match []byte) { p.set(func() { p.after = match }) }
 
 // Delay holds back every piece of an answer.
 func (p *Tap) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
@@ -126,8 +127,9 @@ func (p *Tap) serve(client net.Conn) {
 	defer server.Close()
 	defer p.dismiss(client, server)
 	ended := make(chan error, 2)
-	go func() { ended <- p.copy(server, client, false) }()
-	go func() { ended <- p.copy(client, server, true) }()
+	var line line
+	go func() { ended <- p.copy(server, client, &line, false) }()
+	go func() { ended <- p.copy(client, server, &line, true) }()
 	<-ended
 }
 
@@ -149,14 +151,19 @@ func (p *Tap) dismiss(client, server net.Conn) {
 	delete(p.conns, server)
 }
 
+// line is what is known of one connection; the tap's lock guards it.
+type line struct {
+	swallow bool // its answers are lost
+}
+
 var errCut = errors.New("cut by the tap")
 
-func (p *Tap) copy(to io.Writer, from io.Reader, reply bool) error {
+func (p *Tap) copy(to io.Writer, from io.Reader, line *line, reply bool) error {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			deliver, cut := p.judge(buffer[:n], reply)
+			deliver, cut := p.judge(buffer[:n], line, reply)
 			if cut {
 				return errCut
 			}
@@ -173,7 +180,7 @@ func (p *Tap) copy(to io.Writer, from io.Reader, reply bool) error {
 }
 
 // judge waits as long as nothing may pass and says what becomes of a piece.
-func (p *Tap) judge(piece []byte, reply bool) (deliver, cut bool) {
+func (p *Tap) judge(piece []byte, line *line, reply bool) (deliver, cut bool) {
 	p.mu.Lock()
 	delay := p.delay
 	for p.hold && !p.closed {
@@ -185,7 +192,10 @@ func (p *Tap) judge(piece []byte, reply bool) (deliver, cut bool) {
 		p.mu.Unlock()
 		return false, true
 	}
-	deliver = !(reply && p.swallow)
+	if !reply && p.after != nil && bytes.Contains(piece, p.after) {
+		line.swallow = true
+	}
+	deliver = !reply || !line.swallow || p.after == nil
 	p.mu.Unlock()
 	if reply && delay > 0 {
 		time.Sleep(delay)

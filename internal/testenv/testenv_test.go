@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"testing"
@@ -165,5 +166,30 @@ func TestServicesEndWithAPanickingProcess(t *testing.T) {
 			t.Fatalf("%s is still there", dir)
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func TestTapLosesTheRepliesToARequest(t *testing.T) {
+	dsn := Postgres(t)
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap := NewTap(t, parsed.Host)
+	tap.SwallowRepliesTo([]byte("canary"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, tap.Through(t, dsn))
+	if err != nil {
+		t.Fatalf("a connection that does not mention it: %v", err)
+	}
+	if _, err := conn.Exec(ctx, "CREATE TABLE told (word text)"); err != nil {
+		t.Fatalf("a statement that does not mention it: %v", err)
+	}
+	if _, err := conn.Exec(ctx, "INSERT INTO told VALUES ($1)", "canary"); err == nil {
+		t.Error("the reply arrived")
+	}
+	if n, err := number(t, dsn, "SELECT count(*) FROM told"); err != nil || n != 1 {
+		t.Errorf("the server did it %d times, %v", n, err)
 	}
 }

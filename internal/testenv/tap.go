@@ -17,16 +17,17 @@ type Tap struct {
 	listener net.Listener
 	target   string
 
-	mu     sync.Mutex
-	change *sync.Cond
-	conns  map[net.Conn]struct{}
-	delay  time.Duration
-	hold   bool // nothing passes
-	refuse bool
-	after  []byte // from a request with these bytes on, its connection's answers are lost
-	cutOn  []byte
-	cut    chan struct{}
-	closed bool
+	mu      sync.Mutex
+	change  *sync.Cond
+	conns   map[net.Conn]struct{}
+	delay   time.Duration
+	hold    bool // nothing passes
+	refuse  bool
+	swallow bool   // answers are lost
+	after   []byte // from a request with these bytes on, its connection's answers are lost
+	cutOn   []byte
+	cut     chan struct{}
+	closed  bool
 }
 
 // NewTap listens on a free port of 127.0.0.1 and passes everything on to the target (host:port).
@@ -59,11 +60,14 @@ func (p *Tap) Through(t testing.TB, address string) string {
 
 // Pass ends every disturbance.
 func (p *Tap) Pass() {
-	p.set(func() { p.hold, p.refuse, p.delay, p.cutOn, p.after = false, false, 0, nil, nil })
+	p.set(func() { p.hold, p.swallow, p.refuse, p.delay, p.cutOn, p.after = false, false, false, 0, nil, nil })
 }
 
 // Blackhole lets nothing pass in either direction, while connections stay open and new ones are accepted.
 func (p *Tap) Blackhole() { p.set(func() { p.hold = true }) }
+
+// SwallowReplies passes requests on and loses the answers.
+func (p *Tap) SwallowReplies() { p.set(func() { p.swallow = true }) }
 
 // SwallowRepliesTo loses the answers of a connection from the first request on that holds these bytes. The service acts on
 // that request, whatever the client had to ask before it may send it.
@@ -195,7 +199,7 @@ func (p *Tap) judge(piece []byte, line *line, reply bool) (deliver, cut bool) {
 	if !reply && p.after != nil && bytes.Contains(piece, p.after) {
 		line.swallow = true
 	}
-	deliver = !reply || !line.swallow || p.after == nil
+	deliver = !reply || !p.swallow && (!line.swallow || p.after == nil)
 	p.mu.Unlock()
 	if reply && delay > 0 {
 		time.Sleep(delay)

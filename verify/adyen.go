@@ -76,14 +76,9 @@ func (s *adyen) presented(http.Header) bool { return true }
 func (s *adyen) covers(Source) bool { return false }
 
 func (s *adyen) verify(d *delivery.Delivery, now time.Time, keys ring) (evidence, *Rejection) {
-	doc := &document{delivery: d, tree: s.tree}
-	values, ok := doc.values()
-	if !ok || values[0].repeated {
-		return evidence{}, reject(SignatureMissing)
-	}
-	batch, ok := elements(values[0].raw)
-	if !ok || len(batch) == 0 {
-		return evidence{}, reject(SignatureMissing)
+	batch, rejection := signedItems(d, s.tree)
+	if rejection != nil {
+		return evidence{}, rejection
 	}
 	if len(batch) > maxAdyenItems {
 		return evidence{}, reject(SignatureListTooLong)

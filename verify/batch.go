@@ -129,3 +129,18 @@ func hubSpotBatch(d *document) (delivery.EventID, *Rejection) {
 		return hashed(parts...), present
 	})
 }
+
+// signedItems are the items of a delivery whose signatures are inside them: the list that the tree's first pointer leads
+// to, which is there once and not empty.
+func signedItems(d *delivery.Delivery, where *pointerTree) ([][]byte, *Rejection) {
+	doc := &document{delivery: d, tree: where}
+	values, ok := doc.values()
+	if !ok || values[0].repeated {
+		return nil, reject(SignatureMissing)
+	}
+	batch, ok := elements(values[0].raw)
+	if !ok || len(batch) == 0 {
+		return nil, reject(SignatureMissing)
+	}
+	return batch, nil
+}

@@ -38,14 +38,9 @@ func (s *graph) presented(http.Header) bool { return true }
 func (s *graph) covers(Source) bool { return false }
 
 func (s *graph) verify(d *delivery.Delivery, now time.Time, keys ring) (evidence, *Rejection) {
-	doc := &document{delivery: d, tree: s.tree}
-	values, ok := doc.values()
-	if !ok || values[0].repeated {
-		return evidence{}, reject(SignatureMissing)
-	}
-	batch, ok := elements(values[0].raw)
-	if !ok || len(batch) == 0 {
-		return evidence{}, reject(SignatureMissing)
+	batch, rejection := signedItems(d, s.tree)
+	if rejection != nil {
+		return evidence{}, rejection
 	}
 	for c := range keys.live(now) {
 		if s.all(batch, c.key.(tokenKey)) {

@@ -260,18 +260,9 @@ func TestKillTheWorkerBetweenArrows(t *testing.T) {
 // tappedWorker is two replicas in accept mode: the first works jobs off, through a tap, the second accepts only.
 func tappedWorker(t *testing.T) (app *application, tap *testenv.Tap, first, second *sidecar) {
 	t.Helper()
-	app = newApplication(t)
-	database := testenv.Postgres(t)
-	config, err := pgx.ParseConfig(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tap = testenv.NewTap(t, fmt.Sprintf("%s:%d", config.Host, config.Port))
-	env := func(url string) map[string]string {
-		return map[string]string{"DATABASE_URL": url, "SIDECAR_UPSTREAM": "http://" + app.address}
-	}
-	first = newSidecar(t, integration(t, accepting()...), env(tap.Through(t, database))).start(t)
-	second = newSidecar(t, integration(t, accepting("paused: true")...), env(database)).start(t)
+	app, tap, through, direct := behindTap(t)
+	first = newSidecar(t, integration(t, accepting()...), through).start(t)
+	second = newSidecar(t, integration(t, accepting("paused: true")...), direct).start(t)
 	expect(t, second, "evt-warm", "202 queued stored")
 	becomes(t, second, "evt-warm", "applied", "")
 	return app, tap, first, second

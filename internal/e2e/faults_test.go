@@ -100,6 +100,19 @@ func TestKillBetweenArrows(t *testing.T) {
 // tapped is two replicas, the first of which talks to the ledger through a tap.
 func tapped(t *testing.T) (app *application, tap *testenv.Tap, first, second *sidecar) {
 	t.Helper()
+	app, tap, through, direct := behindTap(t)
+	yaml := integration(t, short()...)
+	first = newSidecar(t, yaml, through).start(t)
+	second = newSidecar(t, yaml, direct).start(t)
+	expect(t, first, "evt-warm", "200 applied evt-warm run 1") // connected and migrated
+	expect(t, second, "evt-warm", "200 replayed evt-warm run 1")
+	return app, tap, first, second
+}
+
+// behindTap is an application, and the settings of two replicas before it: one reaches their ledger through a tap, the
+// other directly.
+func behindTap(t *testing.T) (app *application, tap *testenv.Tap, through, direct map[string]string) {
+	t.Helper()
 	app = newApplication(t)
 	database := testenv.Postgres(t)
 	config, err := pgx.ParseConfig(database)
@@ -107,15 +120,10 @@ func tapped(t *testing.T) (app *application, tap *testenv.Tap, first, second *si
 		t.Fatal(err)
 	}
 	tap = testenv.NewTap(t, fmt.Sprintf("%s:%d", config.Host, config.Port))
-	yaml := integration(t, short()...)
 	env := func(url string) map[string]string {
 		return map[string]string{"DATABASE_URL": url, "SIDECAR_UPSTREAM": "http://" + app.address}
 	}
-	first = newSidecar(t, yaml, env(tap.Through(t, database))).start(t)
-	second = newSidecar(t, yaml, env(database)).start(t)
-	expect(t, first, "evt-warm", "200 applied evt-warm run 1") // connected and migrated
-	expect(t, second, "evt-warm", "200 replayed evt-warm run 1")
-	return app, tap, first, second
+	return app, tap, env(tap.Through(t, database)), env(database)
 }
 
 // inProgress has no complaint once the sidecar is handling a delivery.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/sqlite"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
@@ -97,6 +98,23 @@ func (d *demo) sendTo(ctx context.Context, public string, event demoEvent) demoA
 }
 
 func (d *demo) startChild(ctx context.Context) (*demoChild, error) {
+	log, err := os.OpenFile(d.path("crash.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	child, err := d.program.startChild(ctx, log, func(public, admin string) config.Environment {
+		return d.environment(public, admin, crashLedger)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return child, await(ctx, func() error { return child.ready(ctx) })
+}
+
+// startChild runs this program in a process of its own, until ctx ends at the latest: on two free addresses, with the
+// settings that environment makes of them, and with its output in log, which it closes here.
+func (p *program) startChild(ctx context.Context, log *os.File, environment func(public, admin string) config.Environment) (*demoChild, error) {
+	defer func() { _ = log.Close() }() // the child has it
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -108,18 +126,10 @@ func (d *demo) startChild(ctx context.Context) (*demoChild, error) {
 	if child.admin, err = freeAddress(ctx); err != nil {
 		return nil, err
 	}
-	log, err := os.OpenFile(d.path("crash.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = log.Close() }() // the child has it
 	child.cmd = exec.CommandContext(ctx, self, "run")
-	child.cmd.Env = d.program.inherited(d.environment(child.public, child.admin, crashLedger))
+	child.cmd.Env = p.inherited(environment(child.public, child.admin))
 	child.cmd.Stdout, child.cmd.Stderr = log, log
-	if err := child.cmd.Start(); err != nil {
-		return nil, err
-	}
-	return child, await(ctx, func() error { return child.ready(ctx) })
+	return child, child.cmd.Start()
 }
 
 func (c *demoChild) ready(ctx context.Context) error {

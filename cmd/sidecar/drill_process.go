@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/drill"
 )
 
@@ -18,27 +18,15 @@ type drillProcess struct{ child *demoChild }
 
 // Launch implements drill.Field.
 func (f *drillField) Launch(ctx context.Context) (drill.Process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	child := &demoChild{}
-	if child.public, err = freeAddress(ctx); err != nil {
-		return nil, err
-	}
-	if child.admin, err = freeAddress(ctx); err != nil {
-		return nil, err
-	}
 	f.launched++
 	log, err := os.Create(filepath.Join(f.dir, fmt.Sprintf("launched-%d.log", f.launched)))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // the child has it
-	child.cmd = exec.CommandContext(context.WithoutCancel(ctx), self, "run")
-	child.cmd.Env = f.program.inherited(f.environment(child.public, child.admin, "launched.db"))
-	child.cmd.Stdout, child.cmd.Stderr = log, log
-	if err := child.cmd.Start(); err != nil {
+	child, err := f.program.startChild(context.WithoutCancel(ctx), log, func(public, admin string) config.Environment {
+		return f.environment(public, admin, "launched.db")
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := await(ctx, func() error { return child.ready(ctx) }); err != nil {

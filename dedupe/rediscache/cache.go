@@ -19,6 +19,7 @@ type Cache struct {
 	maxValue  int
 	memory    *memory
 	pending   *pending
+	worth     *worth
 	shared    *shared // nil: no Redis
 	observer  Observer
 	now       func() time.Time
@@ -34,7 +35,7 @@ func New(config Config) (*Cache, error) {
 	}
 	c := &Cache{
 		ledger: config.Ledger, namespace: config.Namespace, ttl: config.TTL, maxValue: config.MaxValue,
-		memory: newMemory(config.Entries, config.Bytes, config.Now()), pending: newPending(),
+		memory: newMemory(config.Entries, config.Bytes, config.Now()), pending: newPending(), worth: newWorth(),
 		observer: config.Observer, now: config.Now,
 	}
 	if config.URL != "" {
@@ -87,19 +88,30 @@ func (c *Cache) ask(ctx context.Context, r *dedupe.Request, now time.Time, ledge
 	known := c.recall(ctx, r, now)
 	var err error
 	if known.tier != Local && known.tier != Shared {
-		var d dedupe.Decision
-		d, err = ledger(ctx, *r)
-		if err == nil || known.tier == 0 || errors.Is(err, dedupe.ErrNotFound) {
-			known.decision, known.tier = d, Ledger
-		} else {
-			err = nil // a stale fact instead
-		}
+		known, err = c.askLedger(ctx, r, ledger, known)
 	}
 	c.counts.tiers[known.tier].Add(1)
 	if c.observer != nil {
 		c.observer.Answered(ctx, known.tier, known.redis)
 	}
 	return known.decision, known.tier, err
+}
+
+// askLedger asks the ledger. Where it fails, what Redis knows is better than nothing.
+func (c *Cache) askLedger(ctx context.Context, r *dedupe.Request, ledger askFunc, known recollection) (recollection, error) {
+	d, err := ledger(ctx, *r)
+	failed := err != nil && !errors.Is(err, dedupe.ErrNotFound)
+	c.worth.heard(failed)
+	if known.skipped {
+		c.worth.saw(d.Kind == dedupe.Replay)
+	}
+	if failed && known.skipped {
+		known = c.recallShared(context.WithoutCancel(ctx), r, c.now()) // it has a budget of its own
+	}
+	if failed && known.tier != 0 {
+		return known, nil
+	}
+	return recollection{decision: d, tier: Ledger, redis: known.redis}, err
 }
 
 // learn keeps what the ledger decided: a result for the next duplicate, a claim for its Settle.

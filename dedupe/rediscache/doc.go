@@ -15,8 +15,11 @@
 //
 // Nothing here returns an error of Redis. Redis has one budget per delivery, and a breaker stops asking a Redis that does
 // not answer; it is asked again in the background, at jittered times, so that no delivery pays for finding out. Reads of
-// concurrent deliveries share a pipeline, which is what makes asking for every new event affordable. No caller's context
-// ever cancels a command. Writes are behind a bounded queue that drops what does not fit.
+// concurrent deliveries share a pipeline. No caller's context ever cancels a command. Writes are behind a bounded queue
+// that drops what does not fit.
+//
+// Where next to none of the deliveries are duplicates, the ledger is asked at once, which finds the few as well, and Redis
+// only if it fails: see worth.
 //
 // # Reopen
 //

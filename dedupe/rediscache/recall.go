@@ -12,6 +12,7 @@ type recollection struct {
 	decision dedupe.Decision
 	tier     Tier          // 0: nothing is known
 	redis    time.Duration // what Redis cost
+	skipped  bool          // Redis could have been asked
 }
 
 func (c *Cache) recall(ctx context.Context, r *dedupe.Request, now time.Time) recollection {
@@ -27,7 +28,12 @@ func (c *Cache) recall(ctx context.Context, r *dedupe.Request, now time.Time) re
 	if c.shared == nil || !c.shared.breaker.closed.Load() {
 		return recollection{}
 	}
-	return c.recallShared(ctx, r, now)
+	if !c.worth.asking() {
+		return recollection{skipped: true}
+	}
+	known := c.recallShared(ctx, r, now)
+	c.worth.saw(known.tier != 0)
+	return known
 }
 
 // recallShared asks Redis. What it confirms is as fresh as the time when it was asked.

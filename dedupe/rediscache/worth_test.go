@@ -1,0 +1,67 @@
+package rediscache
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
+)
+
+// unpaid lets new events come by until the cache asks Redis no more.
+func unpaid(t testing.TB, c *replica) {
+	t.Helper()
+	for i := 0; c.worth.asking(); i++ {
+		if i == 2000 {
+			t.Fatal("Redis is asked about each of 2000 new events")
+		}
+		claim(t, c, request(fmt.Sprint("new_", i), "a"))
+	}
+}
+
+// Where nothing is a duplicate, Redis is not asked; when duplicates come, it is asked again after a few.
+func TestRedisIsAskedWhereItPays(t *testing.T) {
+	server, ledger := testenv.NewRedis(t), newLedger(t)
+	result := answer(200, "done")
+	for i := range 64 {
+		inRedis(t, ledger, server.URL(), request(fmt.Sprint("known_", i), "a"), result)
+	}
+	c := connected(t, ledger, server.URL())
+	unpaid(t, c)
+	replays(t, c, request("known_0", "a"), Ledger, result)
+	byLedger := 1
+	for ; !c.worth.asking(); byLedger++ {
+		replays(t, c, request(fmt.Sprint("known_", byLedger), "a"), Ledger, result)
+	}
+	if byLedger > 16 {
+		t.Errorf("the ledger found %d duplicates before Redis was asked again", byLedger)
+	}
+	for i := byLedger; i < 64; i++ {
+		replays(t, c, request(fmt.Sprint("known_", i), "a"), Shared, result)
+	}
+}
+
+// A ledger that fails makes Redis worth asking: at once after the failure, and first from then on, until it answers.
+func TestRedisIsAskedWhenTheLedgerFails(t *testing.T) {
+	server, ledger := testenv.NewRedis(t), newLedger(t)
+	result := answer(200, "done")
+	for i := range 2 {
+		inRedis(t, ledger, server.URL(), request(fmt.Sprint("known_", i), "a"), result)
+	}
+	c := connected(t, ledger, server.URL())
+	unpaid(t, c)
+	ledger.down.Store(true)
+	asked := ledger.claims.Load()
+	replays(t, c, request("known_0", "a"), Shared, result)
+	replays(t, c, request("known_1", "a"), Shared, result)
+	if got := ledger.claims.Load() - asked; got != 1 {
+		t.Errorf("the ledger that is down was asked %d times, want once", got)
+	}
+	if _, err := c.Claim(t.Context(), request("stranger", "a")); err == nil {
+		t.Error("an event that nobody knows was decided without the ledger")
+	}
+	ledger.down.Store(false)
+	claim(t, c, request("stranger", "a"))
+	if c.worth.failing.Load() {
+		t.Error("the ledger still counts as failing although it answers")
+	}
+}

@@ -33,6 +33,8 @@ type Job struct {
 	Host   string
 	Header map[string][]string
 	Body   []byte
+	// Sealed tells that the kept request cannot be opened; nothing else is set then.
+	Sealed *SealedError
 }
 
 // Claim is the right to hand an event to the application: a lease and a fencing token.
@@ -73,4 +75,5 @@ type Decision struct {
 	Age        time.Duration      // since the first claim
 	Trace      string             // traceparent of the first delivery
 	First      bool               // AlreadyQueued: this delivery created it
+	Sealed     *SealedError       // Conflict: the recorded result cannot be opened
 }

@@ -66,7 +66,19 @@ func (k *Keeper) ask(ctx context.Context, r *Request, row NewRow) (verdict, erro
 	if found.Inserted {
 		return r.first(row), nil
 	}
-	return decide(r, row.Token, found), nil
+	v := decide(r, row.Token, found)
+	if err := v.decision.unanswerable(); err != nil {
+		return verdict{}, fmt.Errorf("claim: %w", err)
+	}
+	return v, nil
+}
+
+// unanswerable is why there is no decision: it would be a result that cannot be opened. A conflict stands without.
+func (d *Decision) unanswerable() error {
+	if d.Sealed != nil && d.Kind != Conflict {
+		return d.Sealed
+	}
+	return nil
 }
 
 // first is the verdict for an event that nobody had seen.

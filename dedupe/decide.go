@@ -55,7 +55,7 @@ func (c *claiming) conflict() *verdict {
 		return nil
 	}
 	v := c.answer(Conflict)
-	v.decision.Response = c.row.Response
+	v.decision.Response, v.decision.Sealed = c.row.Response, c.row.Sealed
 	return &v
 }
 
@@ -169,7 +169,7 @@ func (c *claiming) applied() verdict {
 		kind = SuspectReplay
 	}
 	v := c.answer(kind)
-	v.decision.Response = c.row.Response
+	v.decision.Response, v.decision.Sealed = c.row.Response, c.row.Sealed
 	return v
 }
 

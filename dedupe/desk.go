@@ -14,9 +14,12 @@ func (k *Keeper) Receipt(ctx context.Context, scope delivery.Scope, id delivery.
 	if err != nil {
 		return Receipt{}, err
 	}
-	receipt := row.receipt()
-	receipt.Evidence, err = k.store.Evidence(ctx, key)
-	return receipt, err
+	receipts, err := k.receiptsOf(ctx, []Row{row})
+	if err != nil {
+		return Receipt{}, err
+	}
+	receipts[0].Evidence, err = k.store.Evidence(ctx, key)
+	return receipts[0], err
 }
 
 // Find implements Desk.
@@ -25,7 +28,10 @@ func (k *Keeper) Find(ctx context.Context, reference string) ([]Receipt, error) 
 	if err != nil {
 		return nil, err
 	}
-	receipts := receiptsOf(rows)
+	receipts, err := k.receiptsOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	for i, row := range rows {
 		if receipts[i].Evidence, err = k.store.Evidence(ctx, row.Key); err != nil {
 			return nil, err
@@ -37,7 +43,10 @@ func (k *Keeper) Find(ctx context.Context, reference string) ([]Receipt, error) 
 // List implements Desk.
 func (k *Keeper) List(ctx context.Context, f Filter) ([]Receipt, error) {
 	rows, err := k.store.List(ctx, f)
-	return receiptsOf(rows), err
+	if err != nil {
+		return nil, err
+	}
+	return k.receiptsOf(ctx, rows)
 }
 
 // Attention implements Desk.
@@ -45,12 +54,25 @@ func (k *Keeper) Attention(ctx context.Context) ([]Attention, error) {
 	return k.store.Attention(ctx)
 }
 
-func receiptsOf(rows []Row) []Receipt {
+// receiptsOf tells rows as people see them, and which of their requests cannot be opened.
+func (k *Keeper) receiptsOf(ctx context.Context, rows []Row) ([]Receipt, error) {
 	receipts := make([]Receipt, len(rows))
+	var keys []Key
+	var at []int
 	for i := range rows {
 		receipts[i] = rows[i].receipt()
+		if rows[i].HasJob {
+			keys, at = append(keys, rows[i].Key), append(at, i)
+		}
 	}
-	return receipts
+	if len(keys) == 0 {
+		return receipts, nil
+	}
+	sealed, err := k.store.Unopened(ctx, keys)
+	for i, why := range sealed {
+		receipts[at[i]].JobSealed = why
+	}
+	return receipts, err
 }
 
 // receipt is the row as people see it.
@@ -62,5 +84,6 @@ func (row *Row) receipt() Receipt {
 		Bound: row.Binding != [sha256.Size]byte{}, Fingerprint: row.Fingerprint,
 		Created: row.Created, Changed: row.Changed, LeaseUntil: row.LeaseUntil, NextAttempt: row.NextAttempt,
 		Expires: row.Expires, Status: row.Status, Response: row.Response, HasJob: row.HasJob,
+		Sealed: row.Sealed,
 	}
 }

@@ -104,6 +104,8 @@ type Receipt struct {
 	Status       int       // recorded, last or chosen; 0: none
 	Response     *delivery.Response
 	HasJob       bool
+	Sealed       *SealedError // the recorded result cannot be opened, and Response is nil
+	JobSealed    *SealedError // the kept request cannot be opened
 	Evidence     []Evidence
 }
 

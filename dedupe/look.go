@@ -17,6 +17,9 @@ func (k *Keeper) Look(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, fmt.Errorf("look: %w", err)
 	}
 	decision := decide(&r, Token{}, Found{Row: row, Now: row.Changed}).decision
+	if err := decision.unanswerable(); err != nil {
+		return Decision{}, fmt.Errorf("look: %w", err)
+	}
 	if decision.Kind == Fresh {
 		decision.Kind, decision.Claim = InFlight, Claim{}
 	}

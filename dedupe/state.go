@@ -34,6 +34,7 @@ const (
 	Accepted     Reason = "accepted"     // accept mode: stored, acknowledged
 	Abandoned    Reason = "abandoned"    // claimed too late for its delivery, or by a worker that stopped: the attempt does not count
 	RequestLost  Reason = "request_lost" // a worker found no kept request
+	Unsealable   Reason = "unsealable"   // a worker could not open the kept request: the attempt does not count
 )
 
 // String is the state as it stands in listings, logs and metrics.

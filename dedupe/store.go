@@ -87,6 +87,7 @@ type Row struct {
 	Status       int
 	Response     *delivery.Response // Applied
 	HasJob       bool
+	Sealed       *SealedError // the recorded result cannot be opened, and Response is nil
 }
 
 // Move is one transition. It sets Changed to the store's now; what is not named here (Created, Fingerprint, …) stays as it
@@ -141,6 +142,7 @@ type Backend interface {
 	Attic
 	Jobs
 	Pauses
+	Vault
 }
 
 // Jobs are the kept requests of a store.
@@ -149,6 +151,10 @@ type Jobs interface {
 	Job(ctx context.Context, key Key) (*Job, error)
 	// Requests returns the requests kept for events, in the order of keys; nil where there is none.
 	Requests(ctx context.Context, keys []Key) ([]*Job, error)
+	// Unopened tells which kept requests cannot be opened, and why, in the order of keys; nil where one can be or there is
+	// none. It looks at which key is wanted and not at the whole request. A request that cannot be opened is returned by
+	// Requests with nothing but Sealed, and by Job as an error.
+	Unopened(ctx context.Context, keys []Key) ([]*SealedError, error)
 	// Due returns up to limit queued rows of each of these scopes whose time has come, oldest first, and which scopes are
 	// paused. It is one look at the store, cheap enough to ask every second. Claiming a row is a Move.
 	Due(ctx context.Context, scopes []delivery.Scope, limit int) (Due, error)

@@ -164,14 +164,32 @@ func (k *Keeper) load(ctx context.Context, works []Work) ([]Work, error) {
 		return nil, fmt.Errorf("take: %w", err)
 	}
 	loaded := works[:0]
+	var back []*call[Move, bool]
 	for i := range works {
-		if works[i].Job = jobs[i]; jobs[i] != nil {
+		works[i].Job = jobs[i]
+		switch {
+		case jobs[i] == nil:
+			err = errors.Join(err, k.Settle(ctx, works[i].Claim, Settlement{To: Dead, Reason: RequestLost}))
+		case jobs[i].Sealed != nil:
+			back = append(back, k.putBack(&works[i]))
+		default:
 			loaded = append(loaded, works[i])
-			continue
 		}
-		err = errors.Join(err, k.Settle(ctx, works[i].Claim, Settlement{To: Dead, Reason: RequestLost}))
+	}
+	for _, c := range back {
+		_, lost := c.wait(ctx)
+		err = errors.Join(err, lost)
 	}
 	return loaded, err
+}
+
+// putBack ends a claim whose request cannot be opened: nothing was sent, so it does not count and waits as for an
+// application out of reach, until its age is over.
+func (k *Keeper) putBack(w *Work) *call[Move, bool] {
+	s := settling{p: w.Policy, c: w.Claim, age: w.Claim.Age}
+	move := s.failed(Settlement{Reason: Unsealable}).move(w.Claim)
+	move.Evidence.Actor = k.replica
+	return k.moves.join(move)
 }
 
 func (k *Keeper) requests(ctx context.Context, keys []Key) ([]*Job, error) {

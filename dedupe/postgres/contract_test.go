@@ -34,6 +34,8 @@ func harnessOf(t *testing.T, conn *pgx.Conn, one, two *Store) dedupetest.Harness
 
 func TestStoreContract(t *testing.T) { dedupetest.RunStore(t, harness) }
 
+func TestVaultContract(t *testing.T) { dedupetest.RunVault(t, harness) }
+
 func TestLedgerContract(t *testing.T) { dedupetest.RunLedger(t, harness) }
 
 // Each transaction may find itself on another server connection, and nothing it needs may be a session's.

@@ -17,6 +17,13 @@ CROSS JOIN LATERAL (
     SELECT * FROM {schema}.jobs j WHERE j.scope_id = i.scope_id AND j.event_id = i.event_id LIMIT 1
 ) j`
 
+	// A sealed value's head is within the first bytes of a packed request.
+	jobHeadsSQL = `SELECT i.n, substring(j.request FROM 1 FOR 32)
+FROM unnest($1::integer[], $2::bytea[]) WITH ORDINALITY AS i(scope_id, event_id, n)
+CROSS JOIN LATERAL (
+    SELECT * FROM {schema}.jobs j WHERE j.scope_id = i.scope_id AND j.event_id = i.event_id LIMIT 1
+) j`
+
 	// One look-up in order for each scope: a scope that is not asked for, or is asked for too, may have any number of due
 	// rows. A look begins where the horizon says. There is always a row to tell which scopes are held. Names are looked up here, because a scope that the ledger
 	// does not know yet would be asked for each time.
@@ -75,6 +82,32 @@ func (s *Store) Requests(ctx context.Context, keys []dedupe.Key) ([]*dedupe.Job,
 		},
 	})
 	return jobs, err
+}
+
+// Unopened implements dedupe.Jobs.
+func (s *Store) Unopened(ctx context.Context, keys []dedupe.Key) ([]*dedupe.SealedError, error) {
+	unopened := make([]*dedupe.SealedError, len(keys))
+	if len(keys) == 0 {
+		return unopened, nil
+	}
+	scopes, events, err := s.keys(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	err = s.run(ctx, call{
+		guard: lookupGuard, sql: s.sql.jobHeads, args: []any{scopes, events},
+		begin: func() { clear(unopened) },
+		scan: func(rows pgx.Rows) error {
+			var n int64
+			var packed []byte
+			err := rows.Scan(&n, &packed)
+			if value, sealed := sealedHead(packed); err == nil && sealed {
+				unopened[n-1] = dedupe.Unopened(keys[n-1], value)
+			}
+			return err
+		},
+	})
+	return unopened, err
 }
 
 // Due implements dedupe.Jobs.

@@ -31,6 +31,9 @@ type statements struct {
 	recordCredentials                          string
 	credentialEvents, lastOfCredentials        string
 	due                                        string
+	keptRequests, keptResults                  string
+	rewriteRequests, rewriteResults            string
+	jobHeads                                   string
 }
 
 func schemaOf(namespace string) string { return "sidecar_" + namespace }
@@ -48,5 +51,7 @@ func statementsOf(namespace string) statements {
 		overJob: in(overJobSQL), forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL), setPaused: in(setPausedSQL),
 		pauseActs: in(pauseActsSQL), recordCredentials: in(recordCredentialsSQL),
 		credentialEvents: in(credentialEventsSQL), lastOfCredentials: in(lastOfCredentialsSQL),
+		keptRequests: in(keptRequestsSQL), keptResults: in(keptResultsSQL),
+		rewriteRequests: in(rewriteRequestsSQL), rewriteResults: in(rewriteResultsSQL), jobHeads: in(jobHeadsSQL),
 	}
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -92,6 +93,13 @@ func unpackJob(packed []byte) (*dedupe.Job, error) {
 		in.err = fields.err
 	}
 	return job, in.err
+}
+
+// sealedHead is how the sealed value in a packed request begins, of which only the beginning may be given; false for a
+// request that is not sealed. Such a one has a method.
+func sealedHead(packed []byte) ([]byte, bool) {
+	bare := packJob(dedupe.SealedJob(nil))
+	return bytes.CutPrefix(packed, bare)
 }
 
 func appendFields(to []byte, header map[string][]string) []byte {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T)  { dedupetest.RunStore(t, harness) }
+func TestVault(t *testing.T)  { dedupetest.RunVault(t, harness) }
 func TestLedger(t *testing.T) { dedupetest.RunLedger(t, harness) }
 
 func harness(t *testing.T) dedupetest.Harness {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -29,11 +28,7 @@ func (s *Store) Job(ctx context.Context, key dedupe.Key) (*dedupe.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, err := decodeHeader(header)
-	if err != nil {
-		return nil, fmt.Errorf("kept header: %w", err)
-	}
-	return &dedupe.Job{Method: string(method), Target: string(target), Host: string(host), Header: fields, Body: body}, nil
+	return kept(method, target, host, header, body)
 }
 
 // Requests implements dedupe.Jobs.
@@ -47,6 +42,25 @@ func (s *Store) Requests(ctx context.Context, keys []dedupe.Key) ([]*dedupe.Job,
 		jobs[i] = job
 	}
 	return jobs, nil
+}
+
+// Unopened implements dedupe.Jobs.
+func (s *Store) Unopened(ctx context.Context, keys []dedupe.Key) ([]*dedupe.SealedError, error) {
+	const query = `SELECT substr(body, 1, 16) FROM jobs
+		WHERE length(method) = 0 AND receipt = (SELECT id FROM receipts WHERE scope = ? AND event_id = ?)`
+	unopened := make([]*dedupe.SealedError, len(keys))
+	for i, key := range keys {
+		var head []byte
+		err := s.db.QueryRowContext(ctx, query, key.Scope, key.EventID).Scan(&head)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		unopened[i] = dedupe.Unopened(key, head)
+	}
+	return unopened, nil
 }
 
 // Due implements dedupe.Jobs.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -216,6 +218,64 @@ func storeForget(s *shelf) {
 		s.Errorf("evidence is %+v, %v", evidence, err)
 	}
 	s.forgetJobs()
+}
+
+// storeForgetRace: two processes that forget at the same time share the receipts and the kept requests between them, and
+// neither fails.
+func storeForgetRace(s *shelf) {
+	const receipts, requests, limit = 300, 60, 25
+	for i := range receipts + requests {
+		id, to := name("evt_", i), dedupe.Applied
+		if i >= receipts {
+			to = dedupe.Dead
+		}
+		s.insert(newRow(id))
+		m := from(newRow(id), to)
+		if m.Expires = time.Hour; to == dedupe.Dead {
+			m.Expires, m.Job, m.JobFor = 0, job(id), time.Hour
+		}
+		m.Evidence = &dedupe.Evidence{From: dedupe.Claimed, To: to, Actor: "a"}
+		s.move(m)
+		s.age(id, 2*time.Hour)
+	}
+	var gone, goneJobs atomic.Int64
+	var group sync.WaitGroup
+	for _, store := range []dedupe.Backend{s.store, s.also, s.store} {
+		group.Go(func() {
+			for more := true; more; {
+				n, jobs, err := store.Forget(s.ctx, limit)
+				if err != nil || n > limit || jobs > limit {
+					s.Errorf("forgot %d and %d: %v", n, jobs, err)
+				}
+				gone.Add(int64(n))
+				goneJobs.Add(int64(jobs))
+				more = n > 0 || jobs > 0
+			}
+		})
+	}
+	group.Wait()
+	if gone.Load() != receipts || goneJobs.Load() != requests {
+		s.Errorf("forgot %d receipts and %d requests, want %d and %d", gone.Load(), goneJobs.Load(), receipts, requests)
+	}
+	for i := range receipts + requests {
+		s.wholly(newRow(name("evt_", i)).Key, i >= receipts)
+	}
+}
+
+// wholly expects everything of an event, but for its request, or nothing.
+func (s *shelf) wholly(key dedupe.Key, there bool) {
+	s.Helper()
+	rows, err := s.store.Read(s.ctx, []dedupe.Key{key})
+	if err != nil || len(rows) == 1 != there {
+		s.Errorf("%s: %d rows, %v", key.EventID, len(rows), err)
+	}
+	evidence, err := s.store.Evidence(s.ctx, key)
+	if err != nil || len(evidence) == 1 != there {
+		s.Errorf("%s: evidence %+v, %v", key.EventID, evidence, err)
+	}
+	if kept, err := s.store.Job(s.ctx, key); !errors.Is(err, dedupe.ErrNotFound) || there && rows[0].HasJob {
+		s.Errorf("%s: kept %+v, %v", key.EventID, kept, err)
+	}
 }
 
 // forgetJobs: the kept requests of dead events go, one batch at a time, and their receipts stay.

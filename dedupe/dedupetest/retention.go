@@ -2,6 +2,8 @@ package dedupetest
 
 import (
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -88,5 +90,92 @@ func testSweepBatches(b *bench) {
 	list, err := b.a.List(b.ctx, dedupe.Filter{States: []dedupe.State{dedupe.Retryable}, Limit: 2 * rows})
 	if err != nil || len(list) != rows {
 		b.Errorf("%d are retryable, %v", len(list), err)
+	}
+}
+
+// testForgetBatches: what is forgotten is counted, and More is set as long as a batch was full.
+func testForgetBatches(b *bench) {
+	const rows = 120 // of batches of 50
+	for i := range rows {
+		r := event(name("evt_", i))
+		b.settle(b.a, b.fresh(b.a, r, 1), applied("done"))
+		b.age(r, policy().Retention.Receipt+time.Minute)
+	}
+	b.fresh(b.a, event("young"), 1)
+	var forgotten, rounds int
+	for more := true; more; rounds++ {
+		swept := b.sweep()
+		if swept.Forgotten > 50 || swept.Expired+swept.Jobs > 0 {
+			b.Fatalf("swept %+v", swept)
+		}
+		forgotten, more = forgotten+swept.Forgotten, swept.More
+	}
+	if forgotten != rows || rounds != 3 {
+		b.Errorf("forgot %d receipts in %d rounds", forgotten, rounds)
+	}
+	if list, err := b.a.List(b.ctx, dedupe.Filter{Limit: 2 * rows}); err != nil || len(list) != 1 {
+		b.Errorf("%d are left, %v", len(list), err)
+	}
+}
+
+// testSweepRace: two sweepers on one ledger settle each expired claim once and forget each receipt once, and both end.
+func testSweepRace(b *bench) {
+	const rows = 130
+	for i := range rows {
+		over, expired := event(name("over_", i)), event(name("expired_", i))
+		b.settle(b.a, b.fresh(b.a, over, 1), applied("done"))
+		b.age(over, policy().Retention.Receipt+time.Minute)
+		b.fresh(b.a, expired, 1)
+		b.expire(expired)
+	}
+	var mu sync.Mutex
+	var sum dedupe.Swept
+	var group sync.WaitGroup
+	for _, sweeper := range []replica{b.a, b.b} {
+		group.Go(func() {
+			for idle := false; !idle; {
+				swept, err := sweeper.Sweep(b.ctx)
+				if err != nil {
+					b.Errorf("sweep: %v", err)
+				}
+				mu.Lock()
+				sum.Forgotten, sum.Expired = sum.Forgotten+swept.Forgotten, sum.Expired+swept.Expired
+				mu.Unlock()
+				idle = !swept.More && swept.Forgotten+swept.Expired == 0
+			}
+		})
+	}
+	group.Wait()
+	if sum.Forgotten != rows || sum.Expired != rows {
+		b.Errorf("swept %+v, want %d of each", sum, rows)
+	}
+	for i := range rows {
+		if evidence := b.state(event(name("expired_", i)), dedupe.Retryable, dedupe.LeaseExpired).Evidence; len(evidence) != 1 {
+			b.Errorf("an expiry is told %d times", len(evidence))
+		}
+	}
+}
+
+// testForgetOrRun: an event whose time is over and that is delivered again at this moment either begins anew or runs
+// again; it never vanishes while it is claimed.
+func testForgetOrRun(b *bench) {
+	for i := range manyRounds(30) {
+		r := event(name("evt_", i))
+		b.settle(b.a, b.fresh(b.a, r, 1), notFinal())
+		b.age(r, policy().Retention.Receipt+time.Minute)
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, err := b.b.Sweep(b.ctx); err != nil {
+				b.Errorf("sweep: %v", err)
+			}
+		})
+		decision := b.expect(b.a, r, dedupe.Fresh)
+		group.Wait()
+		b.settle(b.a, decision.Claim, applied("done"))
+		receipt := b.state(r, dedupe.Applied, "")
+		first := slices.ContainsFunc(receipt.Evidence, func(e dedupe.Evidence) bool { return e.To == dedupe.Retryable })
+		if first != (decision.Attempt == 2) || receipt.Attempts != decision.Attempt {
+			b.Errorf("attempt %d has the evidence %+v", decision.Attempt, receipt.Evidence)
+		}
 	}
 }

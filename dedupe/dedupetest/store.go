@@ -32,6 +32,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"requests are read in batches", storeRequests},
 		{"pauses and their ends are kept", storePauses},
 		{"forgetting spares what is not over", storeForget},
+		{"sweeps at one instant forget everything once", storeForgetRace},
 		{"a context that ended stops a call, not the store", storeContext},
 		{"big batches", storeBigBatch},
 	} {

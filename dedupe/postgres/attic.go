@@ -5,49 +5,67 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
 
 const (
-	expiredSQL = `SELECT ` + rowColumns + `
-FROM {schema}.receipts r
-WHERE r.state = 1 AND r.due <= now() - $1::bigint * interval '1 microsecond'
-  AND r.due >= now() - $3::bigint * interval '1 microsecond'
-ORDER BY r.due LIMIT $2`
+	expiredSQL = `SELECT t.now, ` + rowColumns + `
+FROM (SELECT now()) AS t LEFT JOIN LATERAL (
+    SELECT * FROM {schema}.receipts r
+    WHERE r.state = 1 AND r.due <= now() - $1::bigint * interval '1 microsecond' AND r.due >= $3
+    ORDER BY r.due LIMIT $2
+) r ON true ORDER BY r.due`
 
-	// The index knows times rounded down.
-	overSQL = `SELECT r.scope_id, r.event_id FROM {schema}.receipts r
-WHERE r.state NOT IN (1, 3) AND r.due < 'infinity'
-  AND date_bin('10 seconds', r.due, '2000-01-01 00:00:00+00') <= now() AND r.due <= now()
-  AND date_bin('10 seconds', r.due, '2000-01-01 00:00:00+00') >= now() - $2::bigint * interval '1 microsecond'
-ORDER BY date_bin('10 seconds', r.due, '2000-01-01 00:00:00+00') LIMIT $1`
+	// over is what may go: the index knows times rounded down.
+	over = `FROM {schema}.receipts r
+    WHERE r.state NOT IN (1, 3) AND r.due < 'infinity'
+      AND date_bin('10 seconds', r.due, '2000-01-01 00:00:00+00') <= now() AND r.due <= now()
+      AND date_bin('10 seconds', r.due, '2000-01-01 00:00:00+00') >= `
 
-	// What has changed since it was looked for stays.
-	forgetSQL = `WITH gone AS (
-    DELETE FROM {schema}.receipts r USING unnest($1::integer[], $2::bytea[]) AS i(scope_id, event_id)
-    WHERE r.scope_id = i.scope_id AND r.event_id = i.event_id AND r.state NOT IN (1, 3) AND r.due <= now()
+	// A receipt goes with its evidence and its request, or stays. What somebody else has locked (another replica that
+	// forgets it just now, a delivery, a person) is passed over; once it is locked here it can no longer change. Rows are
+	// deleted by their place, so that nothing is looked up twice; one that has moved on meanwhile is not there any more.
+	// Other tables are looked up by subqueries with a LIMIT, for which there is one plan (see run.go).
+	forgetSQL = `WITH held AS MATERIALIZED (
+    SELECT r.ctid AS place, date_bin('10 seconds', r.due, '2000-01-01 00:00:00+00') AS bin ` + over + `$2
+    ORDER BY bin LIMIT $1 FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM {schema}.receipts r WHERE r.ctid = ANY (ARRAY(SELECT place FROM held))
+        AND r.state NOT IN (1, 3) AND r.due <= now()
     RETURNING r.scope_id, r.event_id, r.job
 ), evidence AS (
-    DELETE FROM {schema}.evidence e USING gone WHERE e.scope_id = gone.scope_id AND e.event_id = gone.event_id
+    DELETE FROM {schema}.evidence e WHERE e.ctid = ANY (ARRAY(
+        SELECT e.ctid FROM gone CROSS JOIN LATERAL (SELECT e.ctid FROM {schema}.evidence e
+            WHERE e.scope_id = gone.scope_id AND e.event_id = gone.event_id LIMIT 1000000) e))
 ), jobs AS (
-    DELETE FROM {schema}.jobs j USING gone
-    WHERE gone.job = 1 AND j.scope_id = gone.scope_id AND j.event_id = gone.event_id
+    DELETE FROM {schema}.jobs j WHERE j.ctid = ANY (ARRAY(
+        SELECT j.ctid FROM gone CROSS JOIN LATERAL (SELECT j.ctid FROM {schema}.jobs j
+            WHERE j.scope_id = gone.scope_id AND j.event_id = gone.event_id LIMIT 1) j WHERE gone.job = 1))
 )
-SELECT count(*) FROM gone`
+SELECT now(), (SELECT count(*) FROM gone), (SELECT count(*) FROM held), (SELECT max(bin) FROM held)`
 
-	// A request that has a limit is of a dead event, or of one that is just leaving that state, which is a parameter so that
-	// no index of waiting receipts is read as a whole.
-	overJobSQL = `SELECT j.scope_id, j.event_id FROM {schema}.jobs j
-WHERE j.until < 'infinity' AND j.until <= now() ORDER BY j.until LIMIT $1`
+	// What is over and was not forgotten, because it was locked.
+	leftSQL = `SELECT now(), EXISTS (SELECT ` + over + `$1)`
 
-	forgetJobSQL = `WITH dead AS (
-    UPDATE {schema}.receipts r SET job = 0 FROM unnest($1::integer[], $2::bytea[]) AS i(scope_id, event_id)
-    WHERE r.scope_id = i.scope_id AND r.event_id = i.event_id AND r.state = $3
+	// A request that has a limit is of a dead event, or of one that is just leaving that state. While the receipt is locked
+	// nothing happens to its request.
+	forgetJobSQL = `WITH over AS MATERIALIZED (
+    SELECT j.scope_id, j.event_id FROM {schema}.jobs j
+    WHERE j.until < 'infinity' AND j.until <= now() ORDER BY j.until LIMIT $1
+), held AS MATERIALIZED (
+    SELECT r.place FROM over CROSS JOIN LATERAL (
+        SELECT r.ctid AS place FROM {schema}.receipts r
+        WHERE r.scope_id = over.scope_id AND r.event_id = over.event_id AND r.state = $2 LIMIT 1 FOR UPDATE SKIP LOCKED
+    ) r
+), dead AS (
+    UPDATE {schema}.receipts r SET job = 0 WHERE r.ctid = ANY (ARRAY(SELECT place FROM held)) AND r.state = $2
     RETURNING r.scope_id, r.event_id
 ), gone AS (
-    DELETE FROM {schema}.jobs j USING dead
-    WHERE j.scope_id = dead.scope_id AND j.event_id = dead.event_id AND j.until <= now()
+    DELETE FROM {schema}.jobs j WHERE j.until <= now() AND j.ctid = ANY (ARRAY(
+        SELECT j.ctid FROM dead CROSS JOIN LATERAL (SELECT j.ctid FROM {schema}.jobs j
+            WHERE j.scope_id = dead.scope_id AND j.event_id = dead.event_id LIMIT 1) j))
     RETURNING j.scope_id
 )
 SELECT count(*) FROM gone`
@@ -56,52 +74,89 @@ SELECT count(*) FROM gone`
 // Expired implements dedupe.Attic. Replicas that sweep at the same time may get the same rows; the moves that follow are
 // fenced.
 func (s *Store) Expired(ctx context.Context, grace time.Duration, limit int) ([]dedupe.Row, error) {
-	began := time.Now()
-	back := s.expired.back(began)
-	rows, err := s.query(ctx, lookupGuard, s.sql.expired, micros(grace), int64(limit), micros(back+grace))
-	if err == nil && len(rows) == 0 {
-		s.expired.cleared(began, back)
+	since := s.expired.since()
+	if !since.IsZero() {
+		since = since.Add(-grace)
 	}
-	return rows, err
-}
-
-// Forget implements dedupe.Attic. It looks first and deletes then, so that each step has the plan that suits it.
-func (s *Store) Forget(ctx context.Context, limit int) (receipts, jobs int, err error) {
-	began := time.Now()
-	back := s.forgotten.back(began)
-	receipts, err = s.forget(ctx, s.sql.over, []any{int64(limit), micros(back)}, s.sql.forget)
-	if err != nil {
-		return 0, 0, err
-	}
-	if receipts < limit {
-		s.forgotten.cleared(began, back)
-	}
-	jobs, err = s.forget(ctx, s.sql.overJob, []any{int64(limit)}, s.sql.forgetJob, int16(dedupe.Dead))
-	return receipts, jobs, err
-}
-
-// forget deletes what a look finds; more are the statement's arguments behind the keys.
-func (s *Store) forget(ctx context.Context, look string, args []any, sql string, more ...any) (deleted int, err error) {
-	var scopes []int32
-	var events [][]byte
-	err = s.run(ctx, call{
-		guard: lookupGuard, sql: look, args: args,
-		begin: func() { scopes, events = nil, nil },
+	var list []stored
+	var now time.Time
+	err := s.run(ctx, call{
+		guard: sweepGuard, sql: s.sql.expired, args: []any{micros(grace), int64(limit), beginning(since)},
+		begin: func() { list = nil },
 		scan: func(rows pgx.Rows) error {
-			var scope int32
-			var event []byte
-			err := rows.Scan(&scope, &event)
-			scopes, events = append(scopes, scope), append(events, event)
+			var row stored
+			err := row.scan(rows, &now)
+			if row.state != nil {
+				list = append(list, row)
+			}
 			return err
 		},
 	})
-	if err != nil || len(scopes) == 0 {
-		return 0, err
+	if err != nil {
+		return nil, err
+	}
+	s.expired.looked(now, since, len(list) == 0)
+	return s.rows(ctx, list)
+}
+
+// Forget implements dedupe.Attic. Replicas that sweep at the same time share the work.
+func (s *Store) Forget(ctx context.Context, limit int) (receipts, jobs int, err error) {
+	receipts, more, err := s.forget(ctx, limit)
+	if err == nil && !more {
+		err = s.left(ctx)
+	}
+	if err != nil {
+		return receipts, 0, err
 	}
 	err = s.run(ctx, call{
-		guard: keyGuard, sql: sql, args: append([]any{scopes, events}, more...),
-		begin: func() { deleted = 0 },
-		scan:  func(rows pgx.Rows) error { return rows.Scan(&deleted) },
+		guard: sweepGuard, sql: s.sql.forgetJob, args: []any{int64(limit), int16(dedupe.Dead)},
+		begin: func() { jobs = 0 },
+		scan:  func(rows pgx.Rows) error { return rows.Scan(&jobs) },
 	})
-	return deleted, err
+	return receipts, jobs, err
+}
+
+// forget deletes one batch of receipts and tells whether it was full.
+func (s *Store) forget(ctx context.Context, limit int) (gone int, full bool, err error) {
+	since := s.forgotten.next()
+	var now time.Time
+	var held int
+	var last pgtype.Timestamptz
+	err = s.run(ctx, call{
+		guard: sweepGuard, sql: s.sql.forget, args: []any{int64(limit), beginning(since)},
+		scan: func(rows pgx.Rows) error { return rows.Scan(&now, &gone, &held, &last) },
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	s.forgotten.looked(now, since, false)
+	full = held >= limit
+	if !full {
+		last.Time = time.Time{}
+	}
+	s.forgotten.reached(last.Time)
+	return gone, full, nil
+}
+
+// left looks, at the end of a sweep, for what it has passed over.
+func (s *Store) left(ctx context.Context) error {
+	since := s.forgotten.since()
+	var now time.Time
+	var some bool
+	err := s.run(ctx, call{
+		guard: sweepGuard, sql: s.sql.left, args: []any{beginning(since)},
+		scan: func(rows pgx.Rows) error { return rows.Scan(&now, &some) },
+	})
+	if err == nil {
+		s.forgotten.looked(now, since, !some)
+	}
+	return err
+}
+
+// beginning is a time as an argument; zero: before everything.
+func beginning(at time.Time) pgtype.Timestamptz {
+	if at.IsZero() {
+		return pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}
+	}
+	return pgtype.Timestamptz{Time: at, Valid: true}
 }

@@ -10,35 +10,66 @@ const (
 	commitMargin = 10 * time.Minute
 	// fullLook is how often a sweep looks at everything all the same.
 	fullLook = time.Hour
-	// always is longer than any ledger.
-	always = 100 * 365 * 24 * time.Hour
 )
 
 // frontier remembers how far back a sweep must look. While somebody's long transaction keeps vacuum from its work, the
 // old end of an index is full of entries of rows that are gone, and a sweep that begins there reads them all again, each
-// time. New rows come at the young end, but for those whose transaction is slow to commit. Safe for concurrent use.
+// time. New rows come at the young end, but for those whose transaction is slow to commit.
+//
+// All its times are the database's: what this machine's clock says, and how it jumps, is nothing to it. Safe for
+// concurrent use.
 type frontier struct {
 	mu    sync.Mutex
-	clear time.Time // when the last look began that left nothing
-	full  time.Time // when the last look at everything began that left nothing
+	now   time.Time // of the last look
+	clear time.Time // of the last look that left nothing
+	full  time.Time // of the last look at everything that left nothing; zero: never
+	at    time.Time // where a sweep that has not come to its end goes on; zero: at the beginning
 }
 
-// back is how far before now to look.
-func (f *frontier) back(now time.Time) time.Duration {
+// since is where a look must begin that is to leave nothing; zero: at the beginning of everything.
+func (f *frontier) since() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.full.IsZero() || now.Sub(f.full) > fullLook {
-		return always
+	if f.full.IsZero() || f.now.Sub(f.full) > fullLook {
+		return time.Time{}
 	}
-	return now.Sub(f.clear) + commitMargin
+	return f.clear.Add(-commitMargin)
 }
 
-// cleared tells that a look left nothing.
-func (f *frontier) cleared(began time.Time, back time.Duration) {
+// next is where the next batch begins: behind the last one while a sweep is on, so that the entries of what is just gone
+// are not read again for every batch.
+func (f *frontier) next() time.Time {
+	since := f.since()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.clear = began
-	if back == always {
-		f.full = began
+	if f.at.After(since) {
+		return f.at
+	}
+	return since
+}
+
+// reached tells that a batch was full up to here; zero: it was not, and the sweep is at its end.
+func (f *frontier) reached(at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at = at
+}
+
+// looked tells when a look from since on was made, and whether it left nothing. A clock that went back ends all that is
+// known.
+func (f *frontier) looked(now, since time.Time, clear bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Before(f.now) {
+		f.clear, f.full, f.at = time.Time{}, time.Time{}, time.Time{}
+		clear = clear && since.IsZero()
+	}
+	f.now = now
+	if !clear {
+		return
+	}
+	f.clear = now
+	if since.IsZero() {
+		f.full = now
 	}
 }

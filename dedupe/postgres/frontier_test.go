@@ -9,22 +9,56 @@ import (
 
 func TestFrontierLooksBackFarEnough(t *testing.T) {
 	var f frontier
-	start := time.Now()
+	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) time.Time { return start.Add(d) }
-	if f.back(at(0)) != always {
-		t.Fatal("the first look is not at everything")
+	want := func(what string, since time.Time) {
+		t.Helper()
+		if got := f.since(); !got.Equal(since) {
+			t.Fatalf("%s it looks since %v, want %v", what, got, since)
+		}
 	}
-	f.cleared(at(0), always)
-	if got := f.back(at(time.Minute)); got != time.Minute+commitMargin {
-		t.Fatalf("a minute later it looks back %v", got)
+	want("first", time.Time{})
+	f.looked(at(0), f.since(), false)
+	want("after a look that left something", time.Time{})
+	f.looked(at(0), f.since(), true)
+	want("after a look at everything", at(-commitMargin))
+	f.looked(at(time.Minute), f.since(), true)
+	want("a minute later", at(time.Minute-commitMargin))
+	f.looked(at(2*time.Minute), f.since(), false)
+	want("while something is left", at(time.Minute-commitMargin))
+	f.looked(at(fullLook), f.since(), true)
+	want("just before the hour is over", at(fullLook-commitMargin))
+	f.looked(at(fullLook+time.Second), f.since(), true)
+	want("after an hour", time.Time{})
+	f.looked(at(fullLook+time.Second), f.since(), true)
+	want("after the second look at everything", at(fullLook+time.Second-commitMargin))
+}
+
+// What became due while the database's clock jumped ahead lies between the last look and now; after a jump back, what is
+// known of the times before is worth nothing.
+func TestFrontierFollowsTheDatabasesClock(t *testing.T) {
+	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, -time.Millisecond} {
+		var f frontier
+		start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+		f.looked(start, time.Time{}, true)
+		f.reached(start)
+		f.looked(start.Add(jump), f.since(), false)
+		if got := f.next(); jump > 0 && got.After(start) || jump < 0 && !got.IsZero() {
+			t.Errorf("after a jump of %v it looks since %v", jump, got)
+		}
 	}
-	f.cleared(at(time.Minute), time.Minute+commitMargin)
-	if got := f.back(at(3 * time.Minute)); got != 2*time.Minute+commitMargin {
-		t.Fatalf("two minutes after the last clear look it looks back %v", got)
+}
+
+func TestFrontierGoesOnWhereItWas(t *testing.T) {
+	var f frontier
+	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	f.reached(start.Add(-time.Hour))
+	if got := f.next(); !got.Equal(start.Add(-time.Hour)) || !f.since().IsZero() {
+		t.Fatalf("within a sweep it goes on at %v, and looks at its end since %v", got, f.since())
 	}
-	f.cleared(at(fullLook), commitMargin)
-	if got := f.back(at(fullLook + time.Second)); got != always {
-		t.Fatalf("after an hour it looks back %v", got)
+	f.reached(time.Time{})
+	if got := f.next(); !got.IsZero() {
+		t.Fatalf("behind a sweep that found more it begins at %v", got)
 	}
 }
 
@@ -84,5 +118,9 @@ func TestSlowCommitIsNotOverlooked(t *testing.T) {
 func (f *frontier) passed(by time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.clear, f.full = f.clear.Add(-by), f.full.Add(-by)
+	for _, each := range []*time.Time{&f.now, &f.clear, &f.full, &f.at} {
+		if !each.IsZero() {
+			*each = each.Add(-by)
+		}
+	}
 }

@@ -153,12 +153,57 @@ func checkPlans(t *testing.T, s *Store, conn *pgx.Conn, known string) {
 		{"apply one", keyGuard, s.sql.applyOne},
 		{"move", keyGuard, s.sql.move},
 		{"move with evidence", keyGuard, s.sql.moveAll},
-		{"forget", keyGuard, s.sql.forget},
-		{"forget jobs", keyGuard, s.sql.forgetJob},
 	} {
 		plan := explain(t, conn, c.guard, c.sql)
 		if !key.MatchString(plan) || whole.MatchString(plan) {
 			t.Errorf("%s, %s, does not look up by the whole key:\n%s", known, c.name, plan)
+		}
+	}
+}
+
+// What the sweeper asks takes the first rows of an index, and deletes rows by their place.
+func TestSweepsTakeTheFirstRowsOfAnIndex(t *testing.T) {
+	dsn := freshDB(t)
+	s, conn := open(t, dsn, nil), connect(t, dsn)
+	insert(t, s, claimed("evt_1"))
+	checkSweeps(t, s, conn, "nothing known")
+	for _, count := range []int{1, 1000, 50_000} {
+		overdue(t, conn, 0, count)
+		exec(t, conn, "ANALYZE")
+		checkSweeps(t, s, conn, fmt.Sprint(count, " rows are over"))
+		exec(t, conn, "DELETE FROM sidecar_test.receipts")
+	}
+	exec(t, conn, "VACUUM ANALYZE")
+	checkSweeps(t, s, conn, "no rows")
+}
+
+func checkSweeps(t *testing.T, s *Store, conn *pgx.Conn, known string) {
+	t.Helper()
+	const byKey = ` on %s[^\n]*\n *Index Cond: \(\(scope_id = \w+\.scope_id\) AND \(event_id = \w+\.event_id\)\)`
+	for _, c := range []struct {
+		name, sql string
+		wants     []string
+	}{
+		{"expired", s.sql.expired, []string{`Limit[^\n]*\n *-> *Index Scan using receipts_claimed[^\n]*\n *Index Cond: [^\n]*<=[^\n]*\$3`}},
+		{"forget", s.sql.forget, []string{
+			`Limit[^\n]*\n *-> *LockRows[^\n]*\n *-> *Index Scan using receipts_expiry[^\n]*\n *Index Cond: [^\n]*<=[^\n]*\$2`,
+			`Tid Scan on receipts`, `Tid Scan on evidence`, `Tid Scan on jobs`,
+			fmt.Sprintf(byKey, "evidence"), fmt.Sprintf(byKey, "jobs"),
+		}},
+		{"left", s.sql.left, []string{`Index (Only )?Scan using receipts_expiry[^\n]*\n *Index Cond: [^\n]*<=[^\n]*\$1`}},
+		{"forget jobs", s.sql.forgetJob, []string{
+			`Limit[^\n]*\n *-> *Index Scan using jobs_until[^\n]*\n *Index Cond: \(until <= now\(\)\)`,
+			`Tid Scan on receipts`, `Tid Scan on jobs`, fmt.Sprintf(byKey, "receipts"), fmt.Sprintf(byKey, "jobs"),
+		}},
+	} {
+		plan := explain(t, conn, sweepGuard, c.sql)
+		for _, want := range c.wants {
+			if !regexp.MustCompile(want).MatchString(plan) {
+				t.Errorf("%s, %s, has no %s:\n%s", known, c.name, want, plan)
+			}
+		}
+		if strings.Contains(plan, "Seq Scan") {
+			t.Errorf("%s, %s, reads a table:\n%s", known, c.name, plan)
 		}
 	}
 }

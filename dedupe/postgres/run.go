@@ -27,6 +27,11 @@ const (
 	lookupGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true),
        set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
        set_config('enable_indexscan', 'on', true), set_config('enable_indexonlyscan', 'on', true)`
+	// sweepGuard is lookupGuard for what takes the first rows of an index: never all of them, to sort them then.
+	sweepGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true),
+       set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
+       set_config('enable_indexscan', 'on', true), set_config('enable_indexonlyscan', 'on', true),
+       set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`
 	// scanGuard is for what reads the whole table.
 	scanGuard = `SELECT set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'auto', true),
        set_config('jit', 'off', true), set_config('enable_seqscan', 'on', true),

@@ -25,7 +25,7 @@ type statements struct {
 	list, listWaiting, listClaimed, listQueued string
 	attention                                  string
 	expired                                    string
-	over, forget, overJob, forgetJob           string
+	forget, left, forgetJob                    string
 	job                                        string
 	setPaused, pauseActs                       string
 	recordCredentials                          string
@@ -47,8 +47,8 @@ func statementsOf(namespace string) statements {
 		read: in(readSQL), names: in(namesSQL), addNames: in(addNamesSQL), tellNames: in(tellNamesSQL),
 		evidence: in(evidenceSQL), find: in(findSQL), list: in(listSQL),
 		listWaiting: in(listWaitingSQL), listClaimed: in(listClaimedSQL), listQueued: in(listQueuedSQL), attention: in(attentionSQL),
-		expired: in(expiredSQL), over: in(overSQL), forget: in(forgetSQL),
-		overJob: in(overJobSQL), forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL), setPaused: in(setPausedSQL),
+		expired: in(expiredSQL), forget: in(forgetSQL), left: in(leftSQL),
+		forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL), setPaused: in(setPausedSQL),
 		pauseActs: in(pauseActsSQL), recordCredentials: in(recordCredentialsSQL),
 		credentialEvents: in(credentialEventsSQL), lastOfCredentials: in(lastOfCredentialsSQL),
 		keptRequests: in(keptRequestsSQL), keptResults: in(keptResultsSQL),

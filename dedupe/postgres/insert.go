@@ -135,19 +135,20 @@ type addition struct {
 	done []bool
 	next int // where the next row is expected: answers come in the batch's order
 	now  time.Time
+
+	scope int32 // of the row that is read
+	event pgtype.DriverBytes
 }
 
 func (a *addition) begin() { a.done, a.next = make([]bool, len(a.in.events)), 0 }
 
 func (a *addition) scan(rows pgx.Rows) error {
-	var scope int32
-	var event pgtype.DriverBytes
-	if err := rows.Scan(&scope, &event, &a.now); err != nil {
+	if err := rows.Scan(&a.scope, &a.event, &a.now); err != nil {
 		return err
 	}
 	for step := range a.done {
 		i := (a.next + step) % len(a.done)
-		if !a.done[i] && a.in.scopes[i] == scope && bytes.Equal(a.in.events[i], event) {
+		if !a.done[i] && a.in.scopes[i] == a.scope && bytes.Equal(a.in.events[i], a.event) {
 			a.done[i], a.next = true, i+1
 			return nil
 		}

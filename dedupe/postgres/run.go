@@ -90,7 +90,7 @@ func (s *Store) once(ctx context.Context, c *call) error {
 	}
 	defer conn.Release()
 	if c.guard == keyGuard && guarded(conn.Conn()) {
-		rows, err := conn.Query(ctx, c.sql, c.args...)
+		rows, err := conn.Query(ctx, c.sql, lend(c.args)...)
 		if err != nil {
 			return err
 		}

@@ -15,15 +15,38 @@ func packTrace(text string) []byte {
 	}
 	packed := append(make([]byte, 0, 26), traceBinary)
 	if len(text) == 55 && text[:3] == "00-" && text[35] == '-' && text[52] == '-' {
-		digits := text[3:35] + text[36:52] + text[53:]
-		if number, err := hex.DecodeString(digits); err == nil {
-			packed = append(packed, number...)
+		for _, digits := range [...]string{text[3:35], text[36:52], text[53:]} {
+			packed = appendHex(packed, digits)
 		}
 	}
-	if len(packed) == 26 && unpackTrace(packed) == text { // upper-case digits would come back in lower case
+	if len(packed) == 26 {
 		return packed
 	}
 	return append([]byte{traceText}, text...)
+}
+
+// appendHex adds what digits say. It adds nothing if one is no digit, or in upper case, which would come back in lower case.
+func appendHex(to []byte, digits string) []byte {
+	from := len(to)
+	for i := 0; i < len(digits); i += 2 {
+		high, low := hexValue(digits[i]), hexValue(digits[i+1])
+		if high > 0xf || low > 0xf {
+			return to[:from]
+		}
+		to = append(to, high<<4|low)
+	}
+	return to
+}
+
+func hexValue(digit byte) byte {
+	switch {
+	case digit >= '0' && digit <= '9':
+		return digit - '0'
+	case digit >= 'a' && digit <= 'f':
+		return digit - 'a' + 10
+	default:
+		return 0xff
+	}
 }
 
 // unpackTrace reads what packTrace wrote; anything else is empty.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -103,7 +102,13 @@ func sealedHead(packed []byte) ([]byte, bool) {
 }
 
 func appendFields(to []byte, header map[string][]string) []byte {
-	for _, field := range slices.Sorted(maps.Keys(header)) {
+	var few [8]string
+	fields := few[:0]
+	for field := range header {
+		fields = append(fields, field)
+	}
+	slices.Sort(fields)
+	for _, field := range fields {
 		code := byte(slices.Index(fieldNames(), field) + 1)
 		if len(header[field]) == 0 {
 			to = appendName(to, code|noValue, field)

@@ -38,7 +38,7 @@ type Keeper struct {
 	worker  bool
 	grace   time.Duration
 	sweep   int
-	forgets pacer
+	forgets *pacer
 	claims  *group[NewRow, Found]
 	moves   *group[Move, bool]
 }
@@ -59,7 +59,7 @@ func NewKeeper(config KeeperConfig) (*Keeper, error) {
 	config.fill()
 	k := &Keeper{
 		store: config.Store, replica: config.Replica, policy: config.Policy, worker: config.Worker,
-		grace: config.Grace, sweep: config.SweepBatch, forgets: pacer{every: config.ForgetEvery},
+		grace: config.Grace, sweep: config.SweepBatch, forgets: newPacer(config.ForgetEvery),
 	}
 	k.claims = newGroup(k.claimGroup(config))
 	k.moves = newGroup(k.moveGroup(config))

@@ -32,15 +32,23 @@ func (k *Keeper) Sweep(ctx context.Context) (Swept, error) {
 	return swept, nil
 }
 
-// pacer lets something be done at most every so often. Safe for concurrent use.
+// pacer lets something be done at most every so often, by time that has passed: a clock that jumps neither stops it nor
+// drives it. Safe for concurrent use.
 type pacer struct {
 	every time.Duration
-	last  atomic.Int64 // in ns
+	since func() time.Duration // some moment; it never goes back
+	next  atomic.Int64         // since then, in ns
 }
 
-func (p *pacer) due() bool { return time.Now().UnixNano()-p.last.Load() >= int64(p.every) }
+// newPacer counts by the process's monotonic time.
+func newPacer(every time.Duration) *pacer {
+	start := time.Now()
+	return &pacer{every: every, since: func() time.Duration { return time.Since(start) }}
+}
 
-func (p *pacer) done() { p.last.Store(time.Now().UnixNano()) }
+func (p *pacer) due() bool { return int64(p.since()) >= p.next.Load() }
+
+func (p *pacer) done() { p.next.Store(int64(p.since() + p.every)) }
 
 // expire settles claims whose owner never reported. It returns how many; a claim that was settled meanwhile is none.
 func (k *Keeper) expire(ctx context.Context, rows []Row) (int, error) {

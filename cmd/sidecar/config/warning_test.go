@@ -3,6 +3,9 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/verify"
 )
 
 func warnings(t *testing.T, text string, environ Environment, more files) string {
@@ -72,5 +75,37 @@ func TestNoWarningWhereAllIsWell(t *testing.T) {
 		if !strings.Contains(line, ".provider: hmac: ") { // the sender's own weaknesses are always told
 			t.Errorf("a warning about nothing: %s", line)
 		}
+	}
+}
+
+// Whoever keeps receipts for less time than a sender may retry is told so, whichever sender it is.
+func TestRetentionShorterThanTheSendersWindow(t *testing.T) {
+	set := mustLoad(t, "integrations:\n"+integration("retention: {sender_window: 1h}"), nil)
+	warns := func(p verify.Preset, window time.Duration) bool {
+		one := *set.Integrations[0]
+		one.preset, one.Provider, one.Retention.SenderWindow = p, p.Name, window
+		of := Set{Integrations: []*Integration{&one}}
+		of.warnTimes(&one)
+		for _, w := range of.Warnings {
+			if strings.Contains(w.String(), "is shorter than the "+FormatDuration(p.SenderWindow)+" for which "+p.Name+" retries") {
+				return true
+			}
+		}
+		return false
+	}
+	known := 0
+	for _, p := range verify.Presets() {
+		if p.SenderWindow > 0 {
+			known++
+		}
+		if got := warns(p, max(p.SenderWindow, 2*time.Second)-time.Second); got != (p.SenderWindow > 0) {
+			t.Errorf("%s, just shorter than its window of %v: warned %t", p.Name, p.SenderWindow, got)
+		}
+		if warns(p, p.SenderWindow) {
+			t.Errorf("%s, exactly its window: warned", p.Name)
+		}
+	}
+	if known < 30 {
+		t.Errorf("only %d presets know how long their sender retries", known)
 	}
 }

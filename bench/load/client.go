@@ -13,7 +13,8 @@ import (
 type run struct {
 	settings settings
 	next     atomic.Uint64 // the number of the next delivery
-	from, to time.Time     // the window in which answers count
+	began    time.Time
+	from, to time.Time // the window in which answers count
 }
 
 // tally is what one connection saw in the window.
@@ -53,13 +54,17 @@ func (r *run) connect(ctx context.Context) (*client, error) {
 // work delivers until the window is over or every event was delivered. What is in flight then is finished.
 func (c *client) work() error {
 	for {
-		n, more := c.run.take()
+		n, at, more := c.run.take()
 		if !more {
 			return nil
 		}
+		time.Sleep(time.Until(at)) // no longer than it takes all connections to have one delivery each
 		delivery := c.writer.write(n)
 		start := time.Now()
-		if err := c.conn.SetDeadline(start.Add(30 * time.Second)); err != nil {
+		if !at.IsZero() {
+			start = at // what waits for a free connection waits
+		}
+		if err := c.conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 			return err
 		}
 		status, head, err := c.exchange(delivery)
@@ -72,22 +77,26 @@ func (c *client) work() error {
 	}
 }
 
-// take is the number of the next event, by the mode of the run. Every number that is taken is delivered.
-func (r *run) take() (uint64, bool) {
+// take is the number of the next event, by the mode of the run, and when it is to be delivered: zero, now. Every number
+// that is taken is delivered.
+func (r *run) take() (n uint64, at time.Time, more bool) {
 	s := &r.settings
 	if !s.only && !time.Now().Before(r.to) {
-		return 0, false
+		return 0, at, false
 	}
 	k := r.next.Add(1) - 1
+	if s.rate > 0 {
+		at = r.began.Add(time.Duration(float64(k) / float64(s.rate) * float64(time.Second)))
+	}
 	switch {
 	case s.only && k >= s.count:
-		return 0, false
+		return 0, at, false
 	case s.count == 0:
-		return s.first + k, true
+		return s.first + k, at, true
 	case s.shuffle:
-		return s.first + mix(k)%s.count, true
+		return s.first + mix(k)%s.count, at, true
 	default:
-		return s.first + (s.skip+k)%s.count, true
+		return s.first + (s.skip+k)%s.count, at, true
 	}
 }
 

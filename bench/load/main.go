@@ -19,6 +19,7 @@ import (
 type settings struct {
 	address, target, secret, want string
 	seed, first, count, skip      uint64
+	rate                          uint64
 	connections, size             int
 	shuffle, only, ordered        bool
 	warm, window                  time.Duration
@@ -55,6 +56,7 @@ func start() error {
 	flag.Uint64Var(&s.skip, "skip", 0, "begin so many after the first")
 	flag.BoolVar(&s.shuffle, "shuffle", false, "deliver the events in no order, not round and round")
 	flag.BoolVar(&s.ordered, "ordered", false, "IDs rise")
+	flag.Uint64Var(&s.rate, "rate", 0, "deliveries a second, evenly, as far as there are free connections; 0: as fast as answers come")
 	flag.BoolVar(&s.only, "only", false, "deliver each of the events once, and end")
 	flag.IntVar(&s.connections, "connections", 64, "connections, each one delivery at a time")
 	flag.IntVar(&s.size, "size", 1024, "bytes of a body")
@@ -80,7 +82,8 @@ func deliver(ctx context.Context, s settings) error {
 	if s.only {
 		s.warm, s.window = 0, 10*time.Minute
 	}
-	r.from = time.Now().Add(s.warm)
+	r.began = time.Now()
+	r.from = r.began.Add(s.warm)
 	r.to = r.from.Add(s.window)
 	err := r.all(clients, s)
 	if err != nil {

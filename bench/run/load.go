@@ -17,7 +17,9 @@ type job struct {
 	seed                  uint64
 	first, count, skip    uint64
 	shuffle, only         bool
-	ordered               bool // IDs rise
+	ordered               bool          // IDs rise
+	rate                  uint64        // deliveries a second; 0: as fast as answers come
+	window                time.Duration // 0: the plan's
 }
 
 // outcome is what the load generator saw.
@@ -33,9 +35,13 @@ type outcome struct {
 }
 
 func (j job) arguments(p plan) []string {
+	window := p.window
+	if j.window > 0 {
+		window = j.window
+	}
 	arguments := []string{"-address", j.address, "-target", j.target, "-secret", secret, "-want", j.want,
-		"-connections", strconv.Itoa(j.connections), "-warm", p.warm.String(), "-window", p.window.String()}
-	for name, value := range map[string]uint64{"seed": j.seed, "first": j.first, "count": j.count, "skip": j.skip} {
+		"-connections", strconv.Itoa(j.connections), "-warm", p.warm.String(), "-window", window.String()}
+	for name, value := range map[string]uint64{"seed": j.seed, "first": j.first, "count": j.count, "skip": j.skip, "rate": j.rate} {
 		arguments = append(arguments, "-"+name, strconv.FormatUint(value, 10))
 	}
 	return append(arguments, fmt.Sprintf("-shuffle=%t", j.shuffle), fmt.Sprintf("-only=%t", j.only), fmt.Sprintf("-ordered=%t", j.ordered))

@@ -13,6 +13,7 @@ type sample struct {
 	proxy, ledger, redis float64 // µs of CPU per answer
 	others               float64 // share of the machine's CPU time that nothing of this run used
 	memory               memory  // of the proxy, at the end
+	waits                waits   // for the worker, where that was measured
 	note                 string
 }
 

@@ -16,10 +16,11 @@ const (
 // queue is a sidecar in accept mode whose worker is held while deliveries are measured, and let go while the worker is.
 type queue struct {
 	*sidecar
-	accepted uint64 // events 0 to accepted-1 are stored
-	worked   float64
-	drains   []sample
-	round    int
+	working, held string // its integration's lines
+	accepted      uint64 // events 0 to accepted-1 are stored
+	worked        float64
+	drains        []sample
+	round         int
 }
 
 // acceptScenarios start the sidecar. The acceptance is measured as any variant; after the last number of connections of a
@@ -27,7 +28,7 @@ type queue struct {
 func (b *bench) acceptScenarios() []*variant {
 	r := b.sidecar(sidecarConfig{name: acceptNamed, program: b.program, namespace: "accept", upstream: b.app.address,
 		database: b.database, redis: b.redis, lines: acceptMode + paused}, b.collectorAddress)
-	b.queue = &queue{sidecar: r}
+	b.queue = &queue{sidecar: r, working: acceptMode, held: acceptMode + paused}
 	b.awaitQueued()
 	return []*variant{
 		{name: "accept", title: "sidecar: accept mode, worker paused", pid: r.pid(), job: b.acceptedEvents, after: b.afterAccept},
@@ -73,31 +74,31 @@ func (b *bench) drain(connections int) sample {
 	m := sample{round: q.round, connections: connections}
 	q.round++
 	backlog := float64(q.accepted) - q.worked
-	b.configure(acceptNamed, acceptMode)
-	begin := b.awaitWorked(q.worked + backlog/10)
-	from := b.workedOff()
-	end := b.awaitWorked(q.worked + backlog*9/10)
-	to := b.workedOff()
+	b.configure(q.name, q.working)
+	begin := b.awaitWorked(scope, q.worked+backlog/10)
+	from := b.workedOff(scope)
+	end := b.awaitWorked(scope, q.worked+backlog*9/10)
+	to := b.workedOff(scope)
 	if v, err := readMemory(q.pid()); err == nil {
 		m.memory = v
 	}
 	m.Answers = int(to - from)
 	m.PerSecond = (to - from) / end.at.Sub(begin.at).Seconds()
 	m.use(b, &variant{pid: q.pid()}, [2]account{begin, end})
-	b.awaitWorked(q.worked + backlog)
+	b.awaitWorked(scope, q.worked+backlog)
 	q.worked += backlog
-	b.configure(acceptNamed, acceptMode+paused)
+	b.configure(q.name, q.held)
 	m.note = fmt.Sprintf("%.0f stored events", backlog)
 	b.pause(3 * time.Second) // the file is read within two
 	return m
 }
 
-// awaitWorked waits until so many events are applied.
-func (b *bench) awaitWorked(count float64) account {
+// awaitWorked waits until so many events of an integration are applied.
+func (b *bench) awaitWorked(integration string, count float64) account {
 	deadline := time.Now().Add(5 * time.Minute)
-	for b.workedOff() < count {
+	for b.workedOff(integration) < count {
 		if time.Now().After(deadline) {
-			b.Fatalf("only %.0f of %.0f stored events are worked off", b.workedOff(), count)
+			b.Fatalf("only %.0f of %.0f stored events are worked off", b.workedOff(integration), count)
 		}
 		b.pause(20 * time.Millisecond)
 	}
@@ -106,13 +107,14 @@ func (b *bench) awaitWorked(count float64) account {
 	return a
 }
 
-// workedOff is how many stored events the sidecar's metrics call applied.
-func (b *bench) workedOff() float64 {
+// workedOff is how many stored events of an integration the sidecar's metrics call applied.
+func (b *bench) workedOff(integration string) float64 {
 	page, err := b.queue.page(b.stage, "/metrics")
 	b.must("the metrics", err)
 	sum := 0.0
 	for line := range strings.Lines(page) {
-		if strings.HasPrefix(line, "webhook_attempts_total{") && strings.Contains(line, `outcome="applied"`) {
+		if strings.HasPrefix(line, "webhook_attempts_total{") && strings.Contains(line, `outcome="applied"`) &&
+			strings.Contains(line, `integration="`+integration+`"`) {
 			fields := strings.Fields(line)
 			n, _ := strconv.ParseFloat(fields[len(fields)-1], 64)
 			sum += n

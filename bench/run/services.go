@@ -29,24 +29,34 @@ type services struct {
 }
 
 // startServices starts PostgreSQL as it is shipped (fsync on), Redis and the application.
-func (s *stage) startServices() *services {
-	cluster := testenv.NewCluster(s, testenv.ClusterConfig{Fsync: true})
+func (s *stage) startServices() *services { return s.startShared().withServer(s) }
+
+// startShared starts Redis and the application.
+func (s *stage) startShared() *services {
 	redis := testenv.NewRedis(s)
-	v := &services{database: cluster.Database(s), redis: redis.URL()}
+	v := &services{redis: redis.URL()}
 	var err error
-	v.conn, err = pgx.Connect(s.ctx, v.database)
-	s.must("PostgreSQL", err)
-	s.Cleanup(func() { v.conn.Close(context.Background()) }) //nolint:contextcheck // the run's own may be over
-	var backend int
-	s.must("PostgreSQL", v.conn.QueryRow(s.ctx, "SELECT pg_backend_pid()").Scan(&backend))
-	v.postgresPID, err = parentOf(backend)
-	s.must("PostgreSQL's process", err)
 	v.redisPID, err = redisPID(s.ctx, redis.Addr())
 	s.must("Redis' process", err)
 	v.generator = s.build("./bench/load", "load")
 	address := s.freeAddress()
-	v.app = s.launch("app", address, s.command(s.build("./bench/app", "app"), "-listen", address))
+	v.app = s.launch("app", address, s.command(s.build("./bench/app", "app"), "-listen", address, "-slow", slowRoute))
 	return v
+}
+
+// withServer is the same services with a PostgreSQL server of its own, so that what it uses is nobody else's.
+func (v *services) withServer(s *stage) *services {
+	own := *v
+	own.database = testenv.NewCluster(s, testenv.ClusterConfig{Fsync: true}).Database(s)
+	var err error
+	own.conn, err = pgx.Connect(s.ctx, own.database)
+	s.must("PostgreSQL", err)
+	s.Cleanup(func() { own.conn.Close(context.Background()) }) //nolint:contextcheck // the run's own may be over
+	var backend int
+	s.must("PostgreSQL", own.conn.QueryRow(s.ctx, "SELECT pg_backend_pid()").Scan(&backend))
+	own.postgresPID, err = parentOf(backend)
+	s.must("PostgreSQL's process", err)
+	return &own
 }
 
 func parentOf(pid int) (int, error) {

@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	scope  = "acme/payments"
-	route  = "/webhooks/acme/payments"
-	secret = "whsec_bench_0123456789abcdef0123456789abcdef" //nolint:gosec // of this benchmark only
+	scope = "acme/payments"
+	route = "/webhooks/acme/payments"
+	// slowRoute is that of the other integration, where there is one. The application answers it as slowly as it is told to.
+	slowRoute = "/webhooks/acme/reports"
+	secret    = "whsec_bench_0123456789abcdef0123456789abcdef" //nolint:gosec // of this benchmark only
 )
 
 const integrations = `integrations:
@@ -33,6 +35,7 @@ type sidecarConfig struct {
 	upstream, database, redis string
 	extra                     []string // of the environment
 	lines                     string   // more of the integration
+	log                       string   // file; empty: the plan's
 }
 
 // sidecar is the shipped program, with metrics on and tracing configured but not sampled.
@@ -55,7 +58,10 @@ func (s *stage) sidecar(c sidecarConfig, collector string) *sidecar {
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + collector, "OTEL_TRACES_SAMPLER=parentbased_always_off",
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir(),
 	}, c.extra...)
-	log, err := os.OpenFile(s.plan.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if c.log == "" {
+		c.log = s.plan.log
+	}
+	log, err := os.OpenFile(c.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	s.must("the sidecar's log", err)
 	defer log.Close()
 	cmd.Stdout = log
@@ -65,7 +71,7 @@ func (s *stage) sidecar(c sidecarConfig, collector string) *sidecar {
 	return r
 }
 
-// configure writes the integrations file of a sidecar, which follows while it runs.
+// configure writes the integrations file of a sidecar, which follows while it runs. Lines may name the secret's file: %[2]s.
 func (s *stage) configure(name, lines string) (file string) {
 	secretFile, file := s.dir()+"/secret", s.dir()+"/"+strings.ReplaceAll(name, " ", "-")+".yaml"
 	s.must("the secret", os.WriteFile(secretFile, []byte(secret), 0o600))

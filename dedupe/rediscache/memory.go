@@ -15,9 +15,9 @@ const (
 // memory is the local tier: payloads of facts that were confirmed a short while ago, within a number of entries and of
 // bytes. Safe for concurrent use.
 //
-// Which to give up is decided by SIEVE: a hand walks from the oldest to the newest, spares once what was asked for since
-// it last came by, and takes the first other. New events, most of which are never asked for again, so push out each
-// other and not the duplicates.
+// It gives up what was neither put nor asked for for the longest time. That is what keeps the word about the last results:
+// a policy that spares what was once asked for longer than what is new would, when the asking moves on, hold on to old
+// results and push out each new one before its duplicate comes.
 type memory struct {
 	seed   maphash.Seed
 	base   time.Time

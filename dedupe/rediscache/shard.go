@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// entry is a payload and its neighbours in the order of arrival.
+// entry is a payload and its neighbours in the order of use.
 type entry struct {
 	hash         uint64
 	payload      []byte
 	until        time.Duration // since the memory was made
-	asked        bool          // since the hand came by
 	older, newer *entry
 }
 
@@ -21,7 +20,6 @@ type shard struct {
 	mu             sync.Mutex
 	entries        map[uint64]*entry
 	oldest, newest *entry
-	hand           *entry // nil: at the oldest
 	bytes          int
 	maxEntries     int
 	maxBytes       int
@@ -38,7 +36,8 @@ func (s *shard) get(hash uint64, now time.Duration) ([]byte, bool) {
 		s.remove(e)
 		return nil, false
 	}
-	e.asked = true
+	s.unlink(e)
+	s.link(e)
 	return e.payload, true
 }
 
@@ -49,11 +48,10 @@ func (s *shard) put(e *entry) {
 		return
 	}
 	if old := s.entries[e.hash]; old != nil {
-		e.asked = old.asked
 		s.remove(old)
 	}
 	for len(s.entries) >= s.maxEntries || s.bytes+e.cost() > s.maxBytes {
-		s.evict()
+		s.remove(s.oldest)
 	}
 	s.add(e)
 }
@@ -72,40 +70,31 @@ func (s *shard) size() (entries, bytes int) {
 	return len(s.entries), s.bytes
 }
 
-// evict takes the hand to the next entry that nobody asked for. Called with mu held and at least one entry.
-func (s *shard) evict() {
-	e := s.hand
-	if e == nil {
-		e = s.oldest
-	}
-	for e.asked {
-		e.asked = false
-		if e = e.newer; e == nil {
-			e = s.oldest
-		}
-	}
-	s.hand = e
-	s.remove(e)
-}
-
 // add puts an entry at the newest end. Called with mu held.
 func (s *shard) add(e *entry) {
-	e.older = s.newest
+	s.link(e)
+	s.entries[e.hash] = e
+	s.bytes += e.cost()
+}
+
+// remove takes an entry out. Called with mu held.
+func (s *shard) remove(e *entry) {
+	s.unlink(e)
+	delete(s.entries, e.hash)
+	s.bytes -= e.cost()
+}
+
+func (s *shard) link(e *entry) {
+	e.older, e.newer = s.newest, nil
 	if s.newest != nil {
 		s.newest.newer = e
 	} else {
 		s.oldest = e
 	}
 	s.newest = e
-	s.entries[e.hash] = e
-	s.bytes += e.cost()
 }
 
-// remove takes an entry out, and the hand on to its newer neighbour. Called with mu held.
-func (s *shard) remove(e *entry) {
-	if s.hand == e {
-		s.hand = e.newer
-	}
+func (s *shard) unlink(e *entry) {
 	if e.older != nil {
 		e.older.newer = e.newer
 	} else {
@@ -116,6 +105,4 @@ func (s *shard) remove(e *entry) {
 	} else {
 		s.newest = e.older
 	}
-	delete(s.entries, e.hash)
-	s.bytes -= e.cost()
 }

@@ -102,9 +102,13 @@ func (p *parser) entry(line int, text string) {
 // decodeKey reads one key. Its errors do not quote it.
 func decodeKey(text string) ([]byte, error) {
 	key, err := hex.DecodeString(text)
-	if err != nil || len(key) != KeySize { // digits alone may be base64, too
-		if key, err = decodeBase64(text); err != nil {
-			return nil, err
+	if err != nil || len(key) != KeySize { // hex digits may be base64, too
+		based, wrong := decodeBase64(text)
+		switch {
+		case wrong == nil && (err != nil || len(based) == KeySize):
+			key = based
+		case err != nil:
+			return nil, wrong
 		}
 	}
 	if len(key) != KeySize {

@@ -50,18 +50,18 @@ func (x *exchange) admit() *reply {
 
 // authenticate finds out who sent the delivery and which event it carries, and whether that integration is served now.
 func (x *exchange) authenticate() *reply {
-	_, done := x.stage(StageVerify)
-	defer done()
+	arrow := x.start(StageVerify)
+	defer arrow.end()
 	proof, err := x.verifier().Authenticate(x.delivery, x.config.Now())
-	var rejection *verify.Rejection
-	if errors.As(err, &rejection) && !rejection.Event {
+	rejection, refused := errors.AsType[*verify.Rejection](err)
+	if refused && !rejection.Event {
 		return refusal(signatureRejected(string(rejection.Reason)))
 	}
 	x.proof = proof
 	switch {
 	case !x.route.Enabled:
 		return refusal(accountDisabled())
-	case rejection != nil:
+	case refused:
 		return refusal(eventInvalid(string(rejection.Reason)))
 	case err != nil:
 		return refusal(verifierFailed(err))
@@ -78,13 +78,13 @@ func (x *exchange) authenticate() *reply {
 // claim asks the ledger what to do with the event, and asks again while another attempt runs and the route wants
 // duplicates to wait.
 func (x *exchange) claim() *reply {
-	ctx, done := x.stage(StageClaim)
-	defer done()
-	request := x.request(ctx)
+	arrow := x.start(StageClaim)
+	defer arrow.end()
+	request := x.request(arrow.ctx)
 	patience := time.Now().Add(x.route.DuplicateWait)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		asked := time.Now()
-		decision, err := x.claimOnce(ctx, request)
+		decision, err := x.claimOnce(arrow.ctx, request)
 		if err != nil {
 			return refusal(ledgerUnavailable(err))
 		}
@@ -149,32 +149,32 @@ const settleReserve = 250 * time.Millisecond
 // forward makes the attempt. It never outlives the lease: where the claim came so late that nothing is left of it, the
 // application is not bothered.
 func (x *exchange) forward() delivery.Result {
-	ctx, done := x.stage(StageForward)
-	defer done()
+	arrow := x.start(StageForward)
+	defer arrow.end()
 	timeout := min(x.route.Timeout, time.Until(x.leaseEnd)-settleReserve)
 	if timeout <= 0 {
 		return delivery.Result{Outcome: delivery.NotSent, Cause: delivery.TimedOut}
 	}
 	claim := x.decision.Claim
-	return x.config.Application.Forward(ctx, upstream.Attempt{
+	return x.config.Application.Forward(arrow.ctx, upstream.Attempt{
 		Delivery:    x.delivery,
 		Scope:       claim.Scope,
 		EventType:   x.proof.EventType,
 		Number:      claim.Attempt,
 		KeyHeader:   x.route.KeyHeader,
 		KeyValue:    x.route.key(claim.EventID),
-		TraceParent: x.config.Watch.TraceParent(ctx),
+		TraceParent: x.config.Watch.TraceParent(arrow.ctx),
 		Timeout:     timeout,
 	})
 }
 
 // settle records what came of the attempt, and only then answers: what the sender hears is what the ledger knows.
 func (x *exchange) settle(result delivery.Result) reply {
-	ctx, done := x.stage(StageSettle)
-	defer done()
+	arrow := x.start(StageSettle)
+	defer arrow.end()
 	claim := x.decision.Claim
 	settlement := x.route.Policy.Settle(claim, result, x.took[StageForward], x.job())
-	ctx, cancel := context.WithDeadline(ctx, x.recordBy())
+	ctx, cancel := context.WithDeadline(arrow.ctx, x.recordBy())
 	defer cancel()
 	switch err := x.config.Ledger.Settle(ctx, claim, settlement); {
 	case err == nil:

@@ -50,14 +50,25 @@ func (x *exchange) end() {
 	}
 }
 
-// stage measures an arrow; the caller defers what it returns.
-func (x *exchange) stage(s Stage) (context.Context, func()) {
-	start := time.Now()
+// arrow is one step of a delivery under way.
+type arrow struct {
+	x     *exchange
+	stage Stage
+	ctx   context.Context
+	began time.Time
+	done  func()
+}
+
+// start begins an arrow; the caller defers its end.
+func (x *exchange) start(s Stage) arrow {
+	began := time.Now()
 	ctx, done := x.config.Watch.Stage(x.ctx, s)
-	return ctx, func() {
-		x.took[s] += time.Since(start)
-		done()
-	}
+	return arrow{x: x, stage: s, ctx: ctx, began: began, done: done}
+}
+
+func (a *arrow) end() {
+	a.x.took[a.stage] += time.Since(a.began)
+	a.done()
 }
 
 // passOn hands a sender's control message to the application like any open path, but never with what a guarded one

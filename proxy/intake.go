@@ -21,8 +21,8 @@ var (
 
 // read takes the body in whole, within the route's limit and the budget, before anything else looks at it.
 func (x *exchange) read() *reply {
-	_, done := x.stage(StageRead)
-	defer done()
+	arrow := x.start(StageRead)
+	defer arrow.end()
 	body, err := x.body()
 	switch {
 	case errors.Is(err, errTooLarge):

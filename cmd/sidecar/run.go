@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 )
 
 // errAtOnce ends a process that was asked twice to stop.
@@ -25,6 +27,7 @@ func (p *program) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	config.LimitHeap()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)

@@ -65,6 +65,9 @@ func TestParseMemoryLimit(t *testing.T) {
 		if got := defaultInflight(limit); got != want {
 			t.Errorf("with a limit of %d the budget is %d", limit, got)
 		}
+		if limit > 0 && softLimit(limit) <= defaultInflight(limit) {
+			t.Errorf("with a limit of %d the budget for bodies is more than the collector would leave", limit)
+		}
 	}
 }
 

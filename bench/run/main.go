@@ -33,6 +33,7 @@ type plan struct {
 	profile string
 	backlog int
 	behind  time.Duration
+	expired int
 }
 
 func main() {
@@ -53,7 +54,7 @@ func parse() plan {
 	flag.DurationVar(&p.warm, "warm", 400*time.Millisecond, "load before a measurement")
 	flag.Var(&p.connections, "connections", "comma-separated `numbers` of connections")
 	flag.Var(&p.only, "only", "comma-separated `names` of what is measured; default everything")
-	flag.StringVar(&p.memoryLimit, "memory-limit", "64MiB", "the sidecar's GOMEMLIMIT")
+	flag.StringVar(&p.memoryLimit, "memory-limit", "192MiB", "the sidecar's GOMEMLIMIT: what it takes of the chart's limit of 256 MiB")
 	flag.StringVar(&p.report, "report", "", "`file` to write the report to")
 	flag.IntVar(&p.pool, "pool", 32, "database connections of the naive variant")
 	flag.StringVar(&p.log, "log", os.DevNull, "`file` that the sidecar logs to")
@@ -62,6 +63,7 @@ func parse() plan {
 	flag.IntVar(&p.large, "large", 10_000_000, "receipts of the large ledger")
 	flag.IntVar(&p.backlog, "backlog", 0, "compare working off stored events behind a backlog of so `many` with a short queue instead")
 	flag.DurationVar(&p.behind, "behind", 2*time.Minute, "how long the longest measurement of -backlog runs behind one transaction")
+	flag.IntVar(&p.expired, "retention", 0, "measure new events while so `many` receipts that have outlived their retention are forgotten instead")
 	flag.StringVar(&p.profile, "profile", "", "write CPU profiles of the sidecar under load to this `directory` instead")
 	flag.Parse()
 	return p
@@ -81,6 +83,8 @@ func perform(ctx context.Context, out io.Writer, p plan) (err error) {
 		return scale(s)
 	case p.backlog > 0:
 		return backlog(s)
+	case p.expired > 0:
+		return retention(s)
 	default:
 		return compare(s)
 	}

@@ -33,6 +33,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"pauses and their ends are kept", storePauses},
 		{"forgetting spares what is not over", storeForget},
 		{"sweeps at one instant forget everything once", storeForgetRace},
+		{"what it takes is measured", storeMeasure},
 		{"a context that ended stops a call, not the store", storeContext},
 		{"big batches", storeBigBatch},
 	} {

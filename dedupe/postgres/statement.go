@@ -28,6 +28,7 @@ type statements struct {
 	forget, left, forgetJob                    string
 	job                                        string
 	setPaused, pauseActs                       string
+	inflow                                     string
 	recordCredentials                          string
 	credentialEvents, lastOfCredentials        string
 	due                                        string
@@ -48,7 +49,7 @@ func statementsOf(namespace string) statements {
 		evidence: in(evidenceSQL), find: in(findSQL), list: in(listSQL),
 		listWaiting: in(listWaitingSQL), listClaimed: in(listClaimedSQL), listQueued: in(listQueuedSQL), attention: in(attentionSQL),
 		expired: in(expiredSQL), forget: in(forgetSQL), left: in(leftSQL),
-		forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL), setPaused: in(setPausedSQL),
+		forgetJob: in(forgetJobSQL), job: in(jobSQL), due: in(dueSQL), setPaused: in(setPausedSQL), inflow: in(inflowSQL),
 		pauseActs: in(pauseActsSQL), recordCredentials: in(recordCredentialsSQL),
 		credentialEvents: in(credentialEventsSQL), lastOfCredentials: in(lastOfCredentialsSQL),
 		keptRequests: in(keptRequestsSQL), keptResults: in(keptResultsSQL),

@@ -89,7 +89,10 @@ func (c *conn) keepable(response *http.Response, idle time.Duration) bool {
 	}
 	for parameter := range strings.SplitSeq(response.Header.Get("Keep-Alive"), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-		if seconds, err := strconv.ParseUint(value, 10, 31); err == nil && strings.EqualFold(name, "timeout") {
+		if !strings.EqualFold(name, "timeout") {
+			continue
+		}
+		if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 			idle = min(idle, time.Duration(seconds)*time.Second-keepAliveMargin)
 		}
 	}

@@ -128,7 +128,7 @@ func (s signed) by(c *credential, message [][]byte) bool {
 }
 
 func (s *declared) covered(message [][]byte) [][]byte {
-	out := message[:0:0]
+	out := make([][]byte, 0, len(message))
 	for i, p := range s.template {
 		if p.kind != pieceTimestamp {
 			out = append(out, message[i])

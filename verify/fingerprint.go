@@ -103,7 +103,7 @@ func (f fingerprint) rest(d *document) [sha256.Size]byte {
 		return wholeSum(d)
 	}
 	slices.SortFunc(cuts, func(a, b span) int { return cmp.Compare(a.start, b.start) })
-	parts, at := [][]byte{[]byte("exclude")}, 0
+	parts, at := append(make([][]byte, 0, len(cuts)+2), []byte("exclude")), 0
 	for _, cut := range cuts {
 		if cut.start < at {
 			continue // inside one that is already left out

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"errors"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -75,6 +76,12 @@ func (s *scanner) digits() bool {
 // readers disagree about them.
 func decodeText(quoted []byte) (string, error) {
 	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		if !utf8.Valid(inner) {
+			return "", errText
+		}
+		return string(inner), nil
+	}
 	out := make([]byte, 0, len(inner))
 	for i := 0; i < len(inner); {
 		if inner[i] != '\\' {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -20,6 +21,7 @@ type Watch struct {
 	tracer  trace.Tracer
 	metrics *metrics
 	sender  propagation.TraceContext
+	begin   []trace.SpanStartOption // of every delivery
 }
 
 // NewWatch makes the Watch of the process.
@@ -28,15 +30,16 @@ func NewWatch(log *slog.Logger, tracer trace.Tracer, meter metric.Meter) (*Watch
 	if err != nil {
 		return nil, err
 	}
-	return &Watch{log: log, tracer: tracer, metrics: metrics}, nil
+	begin := []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer)}
+	return &Watch{log: log, tracer: tracer, metrics: metrics, begin: slices.Clip(begin)}, nil
 }
 
 // Begin starts the delivery's own trace. The sender is a stranger: its trace context is linked, never continued, and its
-// baggage is dropped.
+// baggage is dropped. Nothing of the request's own context is needed, and it ends with the sender.
 func (w *Watch) Begin(r *http.Request) context.Context {
-	ctx := context.WithoutCancel(r.Context())
+	ctx := context.Background()
 	w.metrics.inFlight.Add(ctx, 1)
-	options := []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer)}
+	options := w.begin
 	if r.Header.Get("Traceparent") != "" {
 		theirs := w.sender.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
 		if link := trace.LinkFromContext(theirs, attribute.String("webhook.link", "sender")); link.SpanContext.IsValid() {

@@ -110,13 +110,15 @@ BENCH_FLAGS ?=
 bench: services ## measure the sidecar beside a plain proxy, nginx and a naive one (5 to 8 minutes), write bench/RESULTS.md
 	go run ./bench/run -report bench/RESULTS.md $(BENCH_FLAGS)
 
-# How long the worker is measured behind one long-running transaction.
+# How long the worker is measured behind one long-running transaction, and how many receipts are forgotten under load.
 BEHIND ?= 30m
+RETENTION ?= 1000000
 
 .PHONY: bench-scale
-bench-scale: services ## measure large ledgers and backlogs beside small ones (an hour; BEHIND=2m is shorter), write bench/SCALE.md and BACKLOG.md
-	go run ./bench/run -scale -connections 1,64 -report bench/SCALE.md $(BENCH_FLAGS)
+bench-scale: services ## measure large ledgers, long queues and a large sweep beside small ones (75 minutes; BEHIND=2m: 45), write bench/SCALE.md, BACKLOG.md and RETENTION.md
+	go run ./bench/run -scale -rounds 9 -connections 1,64 -report bench/SCALE.md $(BENCH_FLAGS)
 	go run ./bench/run -backlog 1000000 -behind $(BEHIND) -report bench/BACKLOG.md
+	go run ./bench/run -retention $(RETENTION) -connections 16,64 -window 4s -report bench/RETENTION.md
 
 .PHONY: bench-profile
 bench-profile: services ## profile the sidecar under load: .cache/profile, and a summary in bench/PROFILE.md

@@ -133,15 +133,5 @@ func (r *backlogResults) remarks(text *strings.Builder) {
 	fmt.Fprintf(text, "- Behind the transaction (one snapshot, REPEATABLE READ, for %.1f minutes): %d events, %d a second and every other minute %d as fast as\n"+
 		"  they are acknowledged. In the end PostgreSQL counted %d old versions of receipts that nobody may clean up.\n",
 		r.lasted.Minutes(), r.events, steadyRate, burst, r.dead)
-	most, failed := 0.0, 0.0
-	var others []float64
-	for _, all := range r.samples {
-		for _, m := range all {
-			failed += failures(m)
-			most = max(most, m.others)
-			others = append(others, m.others)
-		}
-	}
-	fmt.Fprintf(text, "- Answers that were not what was expected: %.0f. Other programs used %.0f %% of the machine during the median measurement, at most %.0f %%.\n",
-		failed, 100*median(others), 100*most)
+	text.WriteString("- " + r.disturbed() + "\n")
 }

@@ -45,6 +45,11 @@ func prefillStatement(columns []string, schema string) string {
 		"token":       `decode(md5('token' || n), 'hex')`,
 		"fingerprint": `sha256(convert_to(n::text, 'UTF8'))`,
 	}
+	return copying(columns, schema, own)
+}
+
+// copying is a statement that copies the first receipt for each n from $1 to $2, but for some columns.
+func copying(columns []string, schema string, own map[string]string) string {
 	values := make([]string, len(columns))
 	for i, column := range columns {
 		values[i] = "one." + column
@@ -55,4 +60,22 @@ func prefillStatement(columns []string, schema string) string {
 	return fmt.Sprintf(`INSERT INTO %[1]s.receipts (%[2]s) SELECT %[3]s
 		FROM generate_series($1::bigint, $2::bigint) AS n, (SELECT * FROM %[1]s.receipts ORDER BY created LIMIT 1) AS one`,
 		schema, strings.Join(columns, ", "), strings.Join(values, ", "))
+}
+
+// prefillAging copies the one applied receipt of a namespace in the order of time, from and up to a time when they may be
+// forgotten, with IDs in no order. The numbers from to from+count-1 must not have been used before.
+func (v *services) prefillAging(s *stage, namespace string, from, count int, since, until time.Time) {
+	schema := "sidecar_" + namespace
+	statement := copying(v.columns(s, schema), schema, map[string]string{
+		"event_id":    `convert_to('evt_' || substr(md5('event' || n), 1, 24), 'UTF8')`,
+		"token":       `decode(md5('token' || n), 'hex')`,
+		"fingerprint": `sha256(convert_to(n::text, 'UTF8'))`,
+		"due":         `$3::timestamptz + (n - $4::bigint) * $5::bigint * interval '1 microsecond'`,
+	})
+	each := until.Sub(since).Microseconds() / int64(max(1, count))
+	for at := from; at < from+count; at += prefillBatch {
+		last := min(at+prefillBatch, from+count) - 1
+		_, err := v.conn.Exec(s.ctx, statement, pgx.QueryExecModeSimpleProtocol, int64(at), int64(last), since, int64(from), each)
+		s.must("prefilling", err)
+	}
 }

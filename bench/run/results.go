@@ -17,6 +17,22 @@ type results struct {
 	idle     memory
 	size     *receiptSize
 	exported int64 // traces that reached the collector
+	remarked []string
+}
+
+// disturbed tells how far the measurements can be trusted.
+func (r *results) disturbed() string {
+	most, failed := 0.0, 0.0
+	var others []float64
+	for _, all := range r.samples {
+		for _, m := range all {
+			failed += failures(m)
+			most = max(most, m.others)
+			others = append(others, m.others)
+		}
+	}
+	return fmt.Sprintf("Answers that were not what was expected: %.0f. Other programs used %.0f %% of the machine during the median measurement, at most %.0f %%.",
+		failed, 100*median(others), 100*most)
 }
 
 // at is a variant's samples at a number of connections, in the order of the rounds.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 )
@@ -36,7 +37,35 @@ func scale(s *stage) error {
 			b.measureScaled(r, ledgers[(i+round)%2], round)
 		}
 	}
+	for _, command := range []string{"capacity", "audit verify"} {
+		if told := b.timeCommand(ledgers[1], command); told != "" {
+			r.remarked = append(r.remarked, told)
+			b.say("%s\n", told)
+		}
+	}
 	return b.publishScaled(r)
+}
+
+// timeCommand runs a command that reads the ledger as a whole. It tells nothing where the program does not have it.
+func (b *bench) timeCommand(l *scaled, command string) string {
+	cmd := exec.CommandContext(b.ctx, l.program, strings.Fields(command)...)
+	cmd.Env = l.environment
+	before, err := readAccount()
+	b.must("the accounts", err)
+	out, err := cmd.CombinedOutput()
+	after, accountErr := readAccount()
+	b.must("the accounts", accountErr)
+	if strings.Contains(string(out), "not supported in this version") {
+		return ""
+	}
+	outcome := "exit status 0"
+	if err != nil {
+		outcome = err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return fmt.Sprintf("`sidecar %s` against the large ledger: %.1f s, CPU %.1f s of its own and %.1f s of PostgreSQL; %s; its last line: %s", command,
+		after.at.Sub(before.at).Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
+		(after.family(b.postgresPID) - before.family(b.postgresPID)).Seconds(), outcome, lines[len(lines)-1])
 }
 
 // measureScaled measures with IDs in no order, each of which goes to another page of the index, and with IDs that rise.
@@ -77,6 +106,10 @@ func (b *bench) publishScaled(r *results) error {
 		}
 	}
 	table(&text, rows)
+	text.WriteString("\n## Remarks\n\n")
+	for _, remark := range append(r.remarked, r.disturbed()) {
+		text.WriteString("- " + remark + "\n")
+	}
 	b.say("\n%s", text.String())
 	if b.plan.report == "" {
 		return nil

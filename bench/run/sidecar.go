@@ -41,8 +41,10 @@ type sidecarConfig struct {
 // sidecar is the shipped program, with metrics on and tracing configured but not sampled.
 type sidecar struct {
 	*process
-	probe string
-	idle  memory
+	probe       string
+	idle        memory
+	program     string
+	environment []string
 }
 
 func (s *stage) sidecar(c sidecarConfig, collector string) *sidecar {
@@ -66,7 +68,7 @@ func (s *stage) sidecar(c sidecarConfig, collector string) *sidecar {
 	defer log.Close()
 	cmd.Stdout = log
 	cmd.Stderr = log
-	r := &sidecar{process: s.launch(c.name, address, cmd), probe: "http://" + probe}
+	r := &sidecar{process: s.launch(c.name, address, cmd), probe: "http://" + probe, program: c.program, environment: cmd.Env}
 	s.awaitReady(r)
 	return r
 }

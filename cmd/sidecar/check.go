@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -36,6 +37,9 @@ func (p *program) check(ctx context.Context, args []string) error {
 		}
 	}
 	p.printSettings(settings)
+	if err := p.printSealKeys(settings); err != nil {
+		return err
+	}
 	for _, i := range set.Integrations {
 		p.printIntegration(set, i)
 	}
@@ -68,13 +72,9 @@ func checkRooms(ctx context.Context, settings config.Settings) error {
 			problems = append(problems, config.Problem{Key: "REDIS_URL", Text: err.Error()})
 		}
 	}
-	if _, err := adminTokens(settings.AdminTokenFile); err != nil {
-		return allProblems(problems, err)
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	return problems
+	_, tokensErr := adminTokens(settings.AdminTokenFile)
+	_, sealErr := sealKeys(settings.SealKeyFile, os.ReadFile)
+	return allProblems(problems, tokensErr, sealErr)
 }
 
 // allProblems joins the problems of several errors; nil where there are none.

@@ -79,13 +79,17 @@ func demoConfig(keys demoKeys) string {
 
 // environment are the settings of a sidecar of the demo.
 func (d *demo) environment(public, admin, ledger string) config.Environment {
-	return config.Environment{
+	env := config.Environment{
 		"SIDECAR_LISTEN": public, "SIDECAR_ADMIN_LISTEN": admin, "SIDECAR_PROBE_LISTEN": "127.0.0.1:0",
 		"SIDECAR_UPSTREAM": d.app.url, "SIDECAR_CONFIG": d.path("sidecar.yaml"), "SIDECAR_GUARD": "/webhooks",
 		"SIDECAR_NAMESPACE": "demo",
 		"DATABASE_URL":      "sqlite:" + d.path(ledger), "SIDECAR_RELOAD_INTERVAL": "200ms",
 		"SIDECAR_DRAIN_DELAY": "0s", "SIDECAR_SHUTDOWN_TIMEOUT": "3s", "SIDECAR_LOG_FORMAT": "text",
 	}
+	if file := d.program.environ[sealKeyVariable]; file != "" {
+		env[sealKeyVariable] = file
+	}
+	return env
 }
 
 // loadSenders makes a sender of every integration. Stripe has two: one with each key.

@@ -39,11 +39,11 @@ func commands() []command {
 		{"resume", "let an integration go on", (*program).resume},
 		{"inject", "add the sidecar to manifests", (*program).inject},
 		{"uninject", "take the sidecar out of manifests", (*program).uninject},
+		{"seal", "status|rotate: what is kept under which key", (*program).seal},
 		{"drill", "the leaked-key drill, in a ledger of its own", (*program).drill},
 		{"selftest", "judge synthetic deliveries by the configuration, without the application", (*program).selftest},
 		{"version", "print version, commit and Go version", (*program).version},
 		{"capacity", "plan the ledger's size", nil},
-		{"seal", "handle the keys that encrypt stored requests", nil},
 		{"audit", "export what persons changed", nil},
 	}
 }

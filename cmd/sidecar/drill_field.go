@@ -70,8 +70,10 @@ func (f *drillField) environment(public, admin, embedded string) config.Environm
 	if f.database != "" {
 		env["DATABASE_URL"] = f.database
 	}
-	if url := f.program.environ["REDIS_URL"]; url != "" {
-		env["REDIS_URL"] = url
+	for _, name := range []string{"REDIS_URL", sealKeyVariable} {
+		if value := f.program.environ[name]; value != "" {
+			env[name] = value
+		}
 	}
 	return env
 }

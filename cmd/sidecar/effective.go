@@ -37,6 +37,7 @@ func (p *program) printSettings(s config.Settings) {
 	p.row(2, "SIDECAR_CREDENTIAL_MAX_AGE", "%s", config.FormatDuration(time.Duration(s.CredentialMaxAge)))
 	p.row(2, "SIDECAR_LOG_LEVEL", "%s", s.LogLevel)
 	p.row(2, "SIDECAR_LOG_FORMAT", "%s", s.LogFormat)
+	p.row(2, "SIDECAR_SEAL_KEY_FILE", "%s", orNone(s.SealKeyFile))
 	p.row(2, "SIDECAR_ADMIN_TOKEN_FILE", "%s", orNone(s.AdminTokenFile))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/rediscache"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/seal"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
 )
@@ -122,7 +123,13 @@ func (p *program) atDesk(ctx context.Context, do func(desk dedupe.Desk) error) e
 		return err
 	}
 	defer closeLedger()
-	cache, err := rediscache.New(rediscache.Config{Ledger: keeper, Namespace: settings.Namespace, URL: settings.RedisURL})
+	ring, err := p.sealRing(settings)
+	if err != nil {
+		return err
+	}
+	cache, err := rediscache.New(rediscache.Config{
+		Ledger: keeper, Namespace: settings.Namespace, URL: settings.RedisURL, Sealer: seal.NewValues(settings.Namespace, ring),
+	})
 	if err != nil {
 		return config.Problems{{Key: "REDIS_URL", Text: err.Error()}}
 	}

@@ -45,6 +45,9 @@ func (s *server) run(ctx context.Context, signals <-chan os.Signal) error {
 	defer stop()
 	s.goServe(group)
 	group.Go(func() error { return s.watcher.Run(background) })
+	if s.sealed != nil {
+		group.Go(func() error { return s.sealed.Run(background) })
+	}
 	group.Go(func() error { return s.health.reach(background, s.upstream.Reachable) })
 	group.Go(func() error { return s.prepareLedger(background) })
 	group.Go(func() error { return s.sweep(background) })
@@ -112,9 +115,11 @@ func (s *server) live(ctx context.Context, signals <-chan os.Signal) error {
 				s.log.Info("asked to stop", "signal", got.String())
 				return s.drain(ctx, signals)
 			}
-			select {
-			case s.kick <- struct{}{}:
-			default: // one is waiting already
+			for _, kick := range []chan struct{}{s.kick, s.kickSeal} {
+				select {
+				case kick <- struct{}{}:
+				default: // one is waiting already
+				}
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/rediscache"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/seal"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/admin"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/reload"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/telemetry"
@@ -29,6 +30,7 @@ type server struct {
 	started  time.Time
 
 	active    *active
+	sealing   *sealing
 	listeners *listeners
 	store     *store
 	keeper    *dedupe.Keeper
@@ -44,8 +46,10 @@ type server struct {
 	watcher   *reload.Watcher
 	public    *http.Server
 	admin     *http.Server
-	probe     *http.Server // nil: no probe listener
+	probe     *http.Server    // nil: no probe listener
+	sealed    *reload.Watcher // of the seal keys; nil: there are none
 	kick      chan struct{}
+	kickSeal  chan struct{}
 
 	worker     *worker.Dispatcher
 	stopTaking context.CancelFunc // the worker claims nothing more
@@ -55,13 +59,18 @@ type server struct {
 // newServer wires the rooms. Nothing runs yet, but the listeners are open and the configuration is in force. Whatever it
 // has opened by the time of an error ends with the process.
 func (p *program) newServer(ctx context.Context, settings config.Settings) (*server, error) {
-	s := &server{settings: settings, replica: replicaName(), started: time.Now(), health: &health{}, kick: make(chan struct{}, 1)}
+	s := &server{settings: settings, replica: replicaName(), started: time.Now(), health: &health{}, kick: make(chan struct{}, 1), kickSeal: make(chan struct{}, 1)}
 	s.log = newLog(settings, p.out, s.replica)
 	s.active = &active{file: settings.Config, lookup: p.lookupEnv, log: s.log, serve: s.serve}
 	reading, set, err := s.active.read(ctx)
 	if err != nil {
 		return nil, err
 	}
+	sealing, sealReading, err := newSealing(ctx, settings.SealKeyFile, s.log)
+	if err != nil {
+		return nil, err
+	}
+	s.sealing = sealing
 	if s.listeners, err = openListeners(ctx, settings, s.log); err != nil {
 		return nil, err
 	}
@@ -73,6 +82,10 @@ func (p *program) newServer(ctx context.Context, settings config.Settings) (*ser
 	s.watcher, err = reload.New(reload.Config{
 		Interval: time.Duration(settings.ReloadInterval), First: reading, Apply: s.active.apply, Kick: s.kick,
 	})
+	if err != nil {
+		return nil, err
+	}
+	s.sealed, err = s.sealing.watcher(sealReading, time.Duration(settings.ReloadInterval), s.kickSeal)
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +120,9 @@ func (s *server) buildLedger(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.settings, restartPatience, tracer); err != nil {
 		return err
 	}
+	if err := s.sealLedger(); err != nil {
+		return err
+	}
 	s.active.life = newLife(s.store.book, s.replica, s.log, s.active)
 	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{
 		Store: s.store, Replica: s.replica, Policy: s.active.policy, Worker: true, ForgetEvery: forgetEvery,
@@ -116,6 +132,7 @@ func (s *server) buildLedger(ctx context.Context) error {
 	}
 	s.cache, err = rediscache.New(rediscache.Config{
 		Ledger: s.keeper, Namespace: s.settings.Namespace, URL: s.settings.RedisURL, Observer: s.watch,
+		Sealer: seal.NewValues(s.settings.Namespace, s.sealing.ring),
 	})
 	if err != nil {
 		return config.Problems{{Key: "REDIS_URL", Text: err.Error()}}
@@ -125,6 +142,15 @@ func (s *server) buildLedger(ctx context.Context) error {
 		return err
 	}
 	return telemetry.ObserveCache(s.telemetry.Meter, s.cache.Stats)
+}
+
+// sealLedger puts what is kept under the keys in force.
+func (s *server) sealLedger() error {
+	watch, err := telemetry.NewSeal(s.log, s.telemetry.Meter, s.sealing.invalidSince)
+	if err != nil {
+		return err
+	}
+	return s.store.seal(s.settings.Namespace, s.sealing.ring, watch)
 }
 
 func (s *server) buildProxy(context.Context) error {

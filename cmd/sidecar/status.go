@@ -20,6 +20,7 @@ type statusReport struct {
 	NotReady     []string            `json:"not_ready,omitempty"`
 	Config       configStatus        `json:"config"`
 	Ledger       ledgerStatus        `json:"ledger"`
+	Seal         *sealStatus         `json:"seal,omitempty"`
 	Integrations []integrationStatus `json:"integrations"`
 
 	// CredentialEvents is what this process saw of the life of credentials lately, newest first; the ledger has all.
@@ -87,7 +88,7 @@ func (s *server) status(ctx context.Context) any {
 			AgeSeconds: int64(time.Since(s.refreshed()).Seconds()), Valid: current.invalid.IsZero(),
 			Problems: current.problems, Dropped: current.dropped, Propagation: s.propagationStatus(),
 		},
-		Ledger: s.ledgerStatus(ctx),
+		Ledger: s.ledgerStatus(ctx), Seal: s.sealing.status(),
 	}
 	if !current.invalid.IsZero() {
 		since := current.invalid.UTC()

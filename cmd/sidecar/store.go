@@ -13,6 +13,7 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/postgres"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/seal"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/sqlite"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
@@ -23,6 +24,7 @@ const restartPatience = 3 * time.Second
 // store is the ledger's rows, wherever they are. Closing it ends running calls.
 type store struct {
 	dedupe.Backend
+	vault dedupe.Vault // what is stored, as it is stored
 	book  dedupe.CredentialBook
 	ping  func(ctx context.Context) error // brings the schema up to date where that is wanted
 	close func()
@@ -41,7 +43,7 @@ func openStore(ctx context.Context, settings config.Settings, patience time.Dura
 	if err != nil {
 		return nil, config.Problems{{Key: "DATABASE_URL", Text: err.Error()}}
 	}
-	return &store{opened, opened, opened.Ping, opened.Close}, nil
+	return &store{opened, opened, opened, opened.Ping, opened.Close}, nil
 }
 
 func openEmbedded(ctx context.Context, path string, patience time.Duration) (*store, error) {
@@ -49,7 +51,7 @@ func openEmbedded(ctx context.Context, path string, patience time.Duration) (*st
 		opened, err := sqlite.Open(ctx, path)
 		if err == nil {
 			ping := func(context.Context) error { return nil }
-			return &store{opened, opened, ping, func() { _ = opened.Close() }}, nil
+			return &store{opened, opened, opened, ping, func() { _ = opened.Close() }}, nil
 		}
 		if !errors.Is(err, sqlite.ErrHeld) || time.Now().After(deadline) {
 			return nil, err
@@ -62,18 +64,41 @@ func openEmbedded(ctx context.Context, path string, patience time.Duration) (*st
 	}
 }
 
-// openKeeper opens the ledger for a command. A command does not make an embedded ledger that is not there.
-func (p *program) openKeeper(ctx context.Context, settings config.Settings) (*dedupe.Keeper, func(), error) {
+// seal puts what is kept under the keys of a ring.
+func (s *store) seal(namespace string, ring *seal.Ring, watch seal.Watch) error {
+	sealed, err := seal.New(seal.Config{Store: s.Backend, Namespace: namespace, Ring: ring, Watch: watch})
+	if err == nil {
+		s.Backend = sealed
+	}
+	return err
+}
+
+// openExisting opens the ledger for a command. A command does not make an embedded ledger that is not there.
+func openExisting(ctx context.Context, settings config.Settings) (*store, error) {
 	if path := settings.Database.SQLite; path != "" {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("there is no ledger at %s", path)
+			return nil, fmt.Errorf("there is no ledger at %s", path)
 		}
 	}
 	opened, err := openStore(ctx, settings, 0, nil)
 	if errors.Is(err, sqlite.ErrHeld) {
-		return nil, nil, fmt.Errorf("%w: ask the running sidecar at http://%s/api/v1/, or stop it first", err, settings.AdminListen)
+		return nil, fmt.Errorf("%w: ask the running sidecar at http://%s/api/v1/, or stop it first", err, settings.AdminListen)
 	}
+	return opened, err
+}
+
+// openKeeper opens the ledger for a command, with the keys that open it.
+func (p *program) openKeeper(ctx context.Context, settings config.Settings) (*dedupe.Keeper, func(), error) {
+	ring, err := p.sealRing(settings)
 	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := openExisting(ctx, settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := opened.seal(settings.Namespace, ring, nil); err != nil {
+		opened.close()
 		return nil, nil, err
 	}
 	keeper, err := dedupe.NewKeeper(dedupe.KeeperConfig{

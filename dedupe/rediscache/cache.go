@@ -21,6 +21,7 @@ type Cache struct {
 	pending   *pending
 	worth     *worth
 	shared    *shared // nil: no Redis
+	sealer    Sealer
 	observer  Observer
 	now       func() time.Time
 	counts    counts
@@ -36,7 +37,7 @@ func New(config Config) (*Cache, error) {
 	c := &Cache{
 		ledger: config.Ledger, namespace: config.Namespace, ttl: config.TTL, maxValue: config.MaxValue,
 		memory: newMemory(config.Entries, config.Bytes, config.Now()), pending: newPending(), worth: newWorth(),
-		observer: config.Observer, now: config.Now,
+		sealer: config.Sealer, observer: config.Observer, now: config.Now,
 	}
 	if config.URL != "" {
 		a, err := parseAddress(config.URL)
@@ -166,9 +167,13 @@ func (c *Cache) keep(f *fact) {
 		return
 	}
 	c.memory.put(dedupe.Key{Scope: f.scope, EventID: f.id}, payloadOf(value), earlier(f.confirmed.Add(localLife), f.expires))
-	if c.shared != nil {
-		c.shared.put(note{key: key, value: value, life: f.expires.Sub(f.confirmed), made: f.confirmed})
+	if c.shared == nil {
+		return
 	}
+	if c.shared.breaker.closed.Load() { // else it is dropped
+		value = c.sealer.Seal(f.scope, f.id, value)
+	}
+	c.shared.put(note{key: key, value: value, life: f.expires.Sub(f.confirmed), made: f.confirmed})
 }
 
 func keyOf(r *dedupe.Request) dedupe.Key { return dedupe.Key{Scope: r.Scope, EventID: r.EventID} }

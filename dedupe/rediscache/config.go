@@ -31,8 +31,27 @@ type Config struct {
 	TTL      time.Duration // longest life of a value in Redis; default 24 h. A receipt's own life may make it shorter
 	MaxValue int           // bytes of a value; a larger one is not cached; default 8 KiB
 
+	Sealer   Sealer           // of what is in Redis; nil: values are readable there
 	Observer Observer         // nil: nobody is told
 	Now      func() time.Time // nil: time.Now
+}
+
+// Sealer keeps values from whoever can read Redis, and from being made up there; see seal.Values. Local memory is this
+// process's own and is not sealed. Safe for concurrent use.
+type Sealer interface {
+	// Seal returns what is written for a value of an event.
+	Seal(scope delivery.Scope, id delivery.EventID, value []byte) []byte
+	// Open returns the value. The error is a *dedupe.SealedError; damaged is also what is not sealed and should be.
+	Open(scope delivery.Scope, id delivery.EventID, value []byte) ([]byte, error)
+}
+
+// unsealed is the Sealer of values that are readable.
+type unsealed struct{}
+
+func (unsealed) Seal(_ delivery.Scope, _ delivery.EventID, value []byte) []byte { return value }
+
+func (unsealed) Open(_ delivery.Scope, _ delivery.EventID, value []byte) ([]byte, error) {
+	return value, nil
 }
 
 // validate fills in the defaults.
@@ -50,6 +69,9 @@ func (c *Config) validate() error {
 	c.MaxValue = orDefault(c.MaxValue, 8<<10)
 	if c.Entries < 0 || c.Bytes < 0 || c.Budget < 0 || c.TTL < 0 || c.MaxValue < 0 {
 		return errors.New("the cache's bounds must not be negative")
+	}
+	if c.Sealer == nil {
+		c.Sealer = unsealed{}
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -31,7 +31,7 @@ func (c *Cache) mark(scope delivery.Scope, id delivery.EventID) {
 		return
 	}
 	key := c.key(scope, id)
-	if !c.shared.mark(key, encodeReopened(key, scope, id)) {
+	if !c.shared.mark(key, c.sealer.Seal(scope, id, encodeReopened(key, scope, id))) {
 		c.counts.unmarked.Add(1)
 	}
 }

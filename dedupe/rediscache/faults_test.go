@@ -201,14 +201,14 @@ func TestForeignValuesAreMisses(t *testing.T) {
 	inRedis(t, ledger, server, request("evt_2", "a"), answer(200, "another's"))
 	otherKey := (&Cache{namespace: "shop"}).key("acme/orders", "evt_2")
 	another, _ := db.Get(ctx, otherKey).Bytes()
-	another = seal(key, another[:len(another)-checksumSize])
-	version2 := seal(key, append([]byte{version + 1}, genuine[1:len(genuine)-checksumSize]...))
+	another = stamp(key, another[:len(another)-checksumSize])
+	version2 := stamp(key, append([]byte{version + 1}, genuine[1:len(genuine)-checksumSize]...))
 
 	values := map[string]string{
 		"empty": "", "garbage": "\x00garbage", "JSON": `{"status":200}`, "huge": strings.Repeat("x", 1<<20),
 		"another event's": string(another), "another version's": string(version2),
 		"cut off": string(genuine[:len(genuine)-1]), "longer": string(genuine) + "x",
-		"too large": string(seal(key, append(slices.Clone(genuine[:len(genuine)-checksumSize]), make([]byte, 9<<10)...))),
+		"too large": string(stamp(key, append(slices.Clone(genuine[:len(genuine)-checksumSize]), make([]byte, 9<<10)...))),
 	}
 	for name, value := range values {
 		c := connected(t, ledger, server)
@@ -239,12 +239,12 @@ func TestEveryChangedByteMakesAMiss(t *testing.T) {
 		for _, flip := range []byte{1, 0x80, 0xff} {
 			changed := slices.Clone(value)
 			changed[i] ^= flip
-			if _, fine := unseal("key", changed); fine {
+			if _, fine := stamped("key", changed); fine {
 				t.Fatalf("byte %d may be anything", i)
 			}
 		}
 	}
-	if _, fine := unseal("kez", value); fine {
+	if _, fine := stamped("kez", value); fine {
 		t.Error("another key's value is accepted")
 	}
 }

@@ -2,6 +2,7 @@ package rediscache
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -40,12 +41,12 @@ func (c *Cache) recall(ctx context.Context, r *dedupe.Request, now time.Time) re
 func (c *Cache) recallShared(ctx context.Context, r *dedupe.Request, asked time.Time) recollection {
 	key := c.key(r.Scope, r.EventID)
 	began := time.Now()
-	value := c.shared.get(ctx, key)
+	sealed := c.shared.get(ctx, key)
 	known := recollection{redis: time.Since(began)}
-	if value == nil {
+	if sealed == nil {
 		return known
 	}
-	f, what := c.open(key, value, r)
+	f, value, what := c.open(key, sealed, r)
 	if what != ours {
 		return known
 	}
@@ -61,12 +62,20 @@ func (c *Cache) recallShared(ctx context.Context, r *dedupe.Request, asked time.
 	return known
 }
 
-// open reads a value from Redis, and tells the breaker whether it was one of ours.
-func (c *Cache) open(key string, value []byte, r *dedupe.Request) (fact, int) {
-	var f fact
-	what := foreign
-	if payload, fine := unseal(key, value); fine && len(value) <= c.maxValue {
-		f, what = decode(payload, r.Scope, r.EventID)
+// open reads a value from Redis, and tells the breaker whether it was one of ours. One under another seal, or under none
+// where there should be one, tells nothing either way: replicas need not have the same keys.
+func (c *Cache) open(key string, sealed []byte, r *dedupe.Request) (f fact, value []byte, what int) {
+	what = foreign
+	if len(sealed) <= c.maxValue {
+		var err error
+		value, err = c.sealer.Open(r.Scope, r.EventID, sealed)
+		if err != nil && sealedElsewhere(err, key, sealed) {
+			c.counts.unopened.Add(1)
+			return f, nil, foreign
+		}
+		if payload, fine := stamped(key, value); fine {
+			f, what = decode(payload, r.Scope, r.EventID)
+		}
 	}
 	if what == foreign {
 		c.counts.foreign.Add(1)
@@ -74,5 +83,15 @@ func (c *Cache) open(key string, value []byte, r *dedupe.Request) (fact, int) {
 	} else {
 		c.shared.breaker.familiar()
 	}
-	return f, what
+	return f, value, what
+}
+
+// sealedElsewhere tells a value of a replica with other keys, or without sealing, from what nobody of ours has written.
+func sealedElsewhere(err error, key string, value []byte) bool {
+	var why *dedupe.SealedError
+	if errors.As(err, &why) && !why.Damaged {
+		return true
+	}
+	_, plain := stamped(key, value)
+	return plain
 }

@@ -43,6 +43,7 @@ type Stats struct {
 
 	Errors   uint64 // commands to Redis that failed, or were not answered in time
 	Foreign  uint64 // values from Redis that were not of their event
+	Unopened uint64 // values from Redis under a key that is not at hand, or not sealed where they should be
 	Stored   uint64 // values that Redis was asked to keep
 	Dropped  uint64 // reads and writes that were left out, because too many waited or Redis is not well
 	Unmarked uint64 // reopened events whose key in Redis could not be marked: it is believed for up to an hour
@@ -54,8 +55,8 @@ type Stats struct {
 
 // counts are the running numbers behind Stats.
 type counts struct {
-	tiers                                      [Stale + 1]atomic.Uint64
-	errors, foreign, stored, dropped, unmarked atomic.Uint64
+	tiers                                                [Stale + 1]atomic.Uint64
+	errors, foreign, stored, dropped, unmarked, unopened atomic.Uint64
 }
 
 // Stats returns the counters. Safe for concurrent use.
@@ -64,7 +65,7 @@ func (c *Cache) Stats() Stats {
 		Local: c.counts.tiers[Local].Load(), Shared: c.counts.tiers[Shared].Load(),
 		Ledger: c.counts.tiers[Ledger].Load(), Stale: c.counts.tiers[Stale].Load(),
 		Errors: c.counts.errors.Load(), Foreign: c.counts.foreign.Load(), Stored: c.counts.stored.Load(),
-		Dropped: c.counts.dropped.Load(), Unmarked: c.counts.unmarked.Load(),
+		Dropped: c.counts.dropped.Load(), Unmarked: c.counts.unmarked.Load(), Unopened: c.counts.unopened.Load(),
 	}
 	s.Entries, s.Bytes = c.memory.size()
 	if c.shared != nil {

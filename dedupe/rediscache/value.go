@@ -40,14 +40,14 @@ func encode(key string, f *fact) ([]byte, bool) {
 	w.short(string(f.reason))
 	w.short(f.trace)
 	w.response(f.response)
-	return seal(key, w.buffer), w.fits
+	return stamp(key, w.buffer), w.fits
 }
 
 // encodeReopened writes the mark of Reopen.
 func encodeReopened(key string, scope delivery.Scope, id delivery.EventID) []byte {
 	w := writer{fits: true}
 	w.identity(kindReopened, scope, id)
-	return seal(key, w.buffer)
+	return stamp(key, w.buffer)
 }
 
 func flags(f *fact) uint64 {
@@ -61,13 +61,13 @@ func flags(f *fact) uint64 {
 	return bits
 }
 
-// seal adds the checksum.
-func seal(key string, value []byte) []byte {
+// stamp adds the checksum.
+func stamp(key string, value []byte) []byte {
 	return binary.BigEndian.AppendUint32(value, checksum(key, value))
 }
 
-// unseal returns a value's payload, where version and checksum are right for the key.
-func unseal(key string, value []byte) ([]byte, bool) {
+// stamped returns a value's payload, where version and checksum are right for the key.
+func stamped(key string, value []byte) ([]byte, bool) {
 	if len(value) < 1+checksumSize || value[0] != version {
 		return nil, false
 	}

@@ -56,7 +56,7 @@ func TestFactsSurviveTheirEncoding(t *testing.T) {
 		if !fits {
 			t.Fatalf("it does not fit")
 		}
-		payload, fine := unseal("key", value)
+		payload, fine := stamped("key", value)
 		if !fine {
 			t.Fatalf("it is not good")
 		}
@@ -100,7 +100,7 @@ func TestWhatDoesNotFitIsNotEncoded(t *testing.T) {
 
 func TestMarkIsNoFact(t *testing.T) {
 	value := encodeReopened("key", "acme/orders", "evt_1")
-	payload, fine := unseal("key", value)
+	payload, fine := stamped("key", value)
 	if !fine {
 		t.Fatal("the mark is not good")
 	}

@@ -1,6 +1,8 @@
 package seal
 
 import (
+	"slices"
+
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
@@ -24,7 +26,7 @@ func (v *Values) Seal(scope delivery.Scope, id delivery.EventID, value []byte) [
 }
 
 // Open returns the value that was written for an event, or why it cannot be opened: a value that is not sealed is none
-// where values are sealed, and else is returned as it is. The given memory is used again.
+// where values are sealed, and else is returned as it is. The error is a *dedupe.SealedError.
 func (v *Values) Open(scope delivery.Scope, id delivery.EventID, value []byte) ([]byte, error) {
 	keys := v.ring.Keys()
 	if _, sealed := dedupe.SealedBy(value); !sealed {
@@ -32,7 +34,7 @@ func (v *Values) Open(scope delivery.Scope, id delivery.EventID, value []byte) (
 			return value, nil
 		}
 	}
-	plain, why := keys.open(v.label(scope, id), value)
+	plain, why := keys.open(v.label(scope, id), slices.Clone(value)) // a client's memory may be anybody's
 	if why != nil {
 		return nil, why
 	}

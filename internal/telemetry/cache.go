@@ -53,7 +53,7 @@ func (c *cacheInstruments) observe(o metric.Observer, s rediscache.Stats) {
 		o.ObserveInt64(c.lookups, int64(count), metric.WithAttributes(attribute.String("tier", tier.String()))) //nolint:gosec // counts
 	}
 	for kind, count := range map[string]uint64{
-		"error": s.Errors, "foreign": s.Foreign, "dropped": s.Dropped, "unmarked": s.Unmarked,
+		"error": s.Errors, "foreign": s.Foreign, "dropped": s.Dropped, "unmarked": s.Unmarked, "unopened": s.Unopened,
 	} {
 		o.ObserveInt64(c.faults, int64(count), metric.WithAttributes(attribute.String("kind", kind))) //nolint:gosec // counts
 	}

@@ -25,9 +25,6 @@ func (s *Settings) complete(environ Environment) Problems {
 	s.checkChoices(wrong)
 	s.checkTimes(wrong)
 	s.checkRedis(wrong)
-	if s.SealKeyFile != "" {
-		wrong("SIDECAR_SEAL_KEY_FILE", "not supported in this version")
-	}
 	var err error
 	if s.Database, err = ParseDatabase(s.DatabaseURL, LoopbackAddress(s.Listen)); err != nil {
 		wrong("DATABASE_URL", "%v", err)

@@ -26,14 +26,14 @@ func TestWrongSettingsAreNamedAllAtOnce(t *testing.T) {
 		"SIDECAR_LISTEN": "8700", "SIDECAR_UPSTREAM": "127.0.0.1:8080", "SIDECAR_NAMESPACE": "My App",
 		"SIDECAR_RELOAD_INTERVAL": "1ms", "SIDECAR_GUARD": "webhooks", "REDIS_URL": "localhost:6379", "SIDECAR_MIGRATE": "yes",
 		"SIDECAR_PASSTHROUGH": "maybe", "SIDECAR_MAX_INFLIGHT_BYTES": "lots", "SIDECAR_DRAIN_DELAY": "3", "SIDECAR_LOG_LEVEL": "loud",
-		"SIDECAR_SEAL_KEY_FILE": "/k", "SIDECAR_CREDENTIAL_MAX_AGE": "1ms", "SIDECAR_CONFG": "x", "DATABASE_URL": "mysql://u:hidden@h/d",
+		"SIDECAR_CREDENTIAL_MAX_AGE": "1ms", "SIDECAR_CONFG": "x", "DATABASE_URL": "mysql://u:hidden@h/d",
 		"SIDECAR_LOG_FORMAT": "xml", "SIDECAR_SHUTDOWN_TIMEOUT": "0s",
 	})
 	lines := strings.Join(problemsOf(t, err), "\n")
 	for _, want := range []string{
 		"SIDECAR_LISTEN: ", "SIDECAR_UPSTREAM: ", "SIDECAR_NAMESPACE: ", "SIDECAR_RELOAD_INTERVAL: ", "SIDECAR_GUARD: ", "REDIS_URL: ",
 		"SIDECAR_MIGRATE: ", "SIDECAR_PASSTHROUGH: ", "SIDECAR_MAX_INFLIGHT_BYTES: ", "SIDECAR_DRAIN_DELAY: ", "SIDECAR_LOG_LEVEL: ",
-		"SIDECAR_SEAL_KEY_FILE: not supported in this version", "SIDECAR_CREDENTIAL_MAX_AGE: ",
+		"SIDECAR_CREDENTIAL_MAX_AGE: ",
 		"SIDECAR_CONFG: unknown variable; did you mean SIDECAR_CONFIG?", "DATABASE_URL: ", "SIDECAR_LOG_FORMAT: ", "SIDECAR_SHUTDOWN_TIMEOUT: ",
 	} {
 		if !strings.Contains(lines, want) {

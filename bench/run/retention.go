@@ -88,8 +88,8 @@ func (x *shelf) tidy() {
 	}
 }
 
-// new measures new events.
-func (x *shelf) new(connections, round int) sample {
+// fresh measures new events.
+func (x *shelf) fresh(connections, round int) sample {
 	v := &variant{name: x.name, pid: x.sidecar.pid(), job: func(connections int) job {
 		return job{address: x.sidecar.address, target: route, want: "applied", connections: connections, seed: 1, first: x.applied}
 	}}

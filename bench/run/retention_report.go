@@ -20,7 +20,7 @@ type retentionResults struct {
 func (r *retentionResults) round(round int, quiet, swept *shelf) {
 	for _, connections := range r.plan.connections {
 		pair := []func(){
-			func() { r.keep(quiet, quiet.new(connections, round)) },
+			func() { r.keep(quiet, quiet.fresh(connections, round)) },
 			func() { r.sweep(swept, connections, round) },
 		}
 		left := swept.expired()
@@ -43,7 +43,7 @@ func (r *retentionResults) keep(x *shelf, m sample) {
 func (r *retentionResults) sweep(x *shelf, connections, round int) {
 	x.awaitSweeper()
 	before, began := x.expired(), time.Now()
-	m := x.new(connections, round)
+	m := x.fresh(connections, round)
 	x.hold()
 	took := time.Since(began)
 	after := x.expired()
@@ -63,7 +63,7 @@ func (r *retentionResults) finish(x *shelf) {
 	x.release()
 	began := time.Now()
 	for x.expired() > 0 && time.Since(began) < 10*time.Minute {
-		x.new(r.plan.connections[0], 0)
+		x.fresh(r.plan.connections[0], 0)
 	}
 	r.took, r.whole = time.Since(began), left-x.expired()
 	x.awaitVacuum()

@@ -55,8 +55,11 @@ func (x *exchange) dead() reply {
 
 // conflict is the reply to another content under a known ID.
 func (x *exchange) conflict() reply {
-	if x.route.ReplayConflict && x.decision.Response != nil {
-		return recorded(x.decision.Response, "conflict", OutcomeConflict)
+	switch d := x.decision; {
+	case x.route.ReplayConflict && d.Sealed != nil:
+		return ledgerUnavailable(d.Sealed)
+	case x.route.ReplayConflict && d.Response != nil:
+		return recorded(d.Response, "conflict", OutcomeConflict)
 	}
 	return eventConflict()
 }

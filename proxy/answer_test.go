@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -146,6 +147,11 @@ func TestAnswersAfterTheClaim(t *testing.T) {
 		"in flight, as the sender wants it": {set: decided(dedupe.Decision{Kind: dedupe.InFlight}), route: func(r *proxy.Route) { r.InFlightStatus = 425 }, want: inFlight425},
 		"conflict":                          {set: decided(dedupe.Decision{Kind: dedupe.Conflict, Response: kept()}), want: conflict},
 		"conflict replayed":                 {set: decided(dedupe.Decision{Kind: dedupe.Conflict, Response: kept()}), route: replayConflict, want: conflicting},
+		"conflict, its result sealed":       {set: decided(dedupe.Decision{Kind: dedupe.Conflict, Sealed: &dedupe.SealedError{}}), want: conflict},
+		"conflict replayed, but sealed": {
+			set: decided(dedupe.Decision{Kind: dedupe.Conflict, Sealed: &dedupe.SealedError{}}), route: replayConflict,
+			want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable},
+		},
 		"conflict without a result":         {set: decided(dedupe.Decision{Kind: dedupe.Conflict}), route: replayConflict, want: conflict},
 		"dead after the application's 500":  {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 500}), want: want{status: 500, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
 		"dead after the application's 404":  {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 404}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
@@ -153,6 +159,7 @@ func TestAnswersAfterTheClaim(t *testing.T) {
 		"closed":                            {set: decided(dedupe.Decision{Kind: dedupe.Ended}), want: want{status: 200, receipt: "closed", outcome: proxy.OutcomeClosed}},
 		"closed with the operator's answer": {set: decided(dedupe.Decision{Kind: dedupe.Ended, LastStatus: 410}), want: want{status: 410, receipt: "closed", outcome: proxy.OutcomeClosed}},
 		"the ledger is away":                {set: claimFails, want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable}},
+		"a result that cannot be opened":    {set: claimSealed, want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable}},
 		"a decision that there is none of":  {set: decided(dedupe.Decision{}), want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable}},
 		"queued while configured otherwise": {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), want: inFlight},
 		"accepted":                          {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), route: accepting, want: want{status: 202, receipt: "queued", body: "thanks", outcome: proxy.OutcomeQueued}},
@@ -216,6 +223,28 @@ func withNet(r *proxy.Route) {
 }
 
 func replayConflict(r *proxy.Route) { r.ReplayConflict = true }
+
+func claimSealed(e *edge) {
+	e.ledger.claim = func(r dedupe.Request) (dedupe.Decision, error) {
+		why := &dedupe.SealedError{Key: dedupe.Key{Scope: r.Scope, EventID: r.EventID}, KeyID: dedupe.KeyID{0xab}}
+		return dedupe.Decision{}, fmt.Errorf("claim: %w", why)
+	}
+}
+
+// A result that cannot be opened is refused at once, and the record names the event by its reference and the key by its ID.
+func TestASealedResultIsRefusedAtOnce(t *testing.T) {
+	e := newEdge(t, nil)
+	claimSealed(e)
+	e.post(t, "{}")
+	record := e.watch.next(t)
+	if record.Reason != "unsealable" || record.Err == nil || !strings.Contains(record.Err.Error(), "key ab00000000000000") ||
+		!strings.Contains(record.Err.Error(), "event "+record.Reference) {
+		t.Errorf("recorded %+v", record)
+	}
+	if asked := e.ledger.asked(); asked != 1 {
+		t.Errorf("the ledger was asked %d times", asked)
+	}
+}
 
 func claimFails(e *edge) {
 	e.ledger.claim = func(dedupe.Request) (dedupe.Decision, error) { return dedupe.Decision{}, errors.New("down") }

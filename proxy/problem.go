@@ -2,10 +2,12 @@ package proxy
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/verify"
 )
 
@@ -37,6 +39,7 @@ const (
 	retryUnavailable = 5 * time.Second
 	retryOverloaded  = time.Second
 	retryCredential  = 30 * time.Second
+	retrySealed      = 30 * time.Second
 )
 
 // problem is an RFC 9457 answer. Its title never tells a stranger more than the code does.
@@ -155,6 +158,10 @@ func overloaded() reply {
 }
 
 func ledgerUnavailable(err error) reply {
+	if errors.Is(err, dedupe.ErrSealed) {
+		return unavailable(codeLedgerUnavailable, "The recorded result cannot be opened", retrySealed).
+			because(string(dedupe.Unsealable)).faulted(err)
+	}
 	return unavailable(codeLedgerUnavailable, "The ledger cannot be reached", retryUnavailable).faulted(err)
 }
 

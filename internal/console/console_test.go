@@ -150,3 +150,40 @@ func TestABodyThatIsNoTextIsOnlyCounted(t *testing.T) {
 		t.Errorf("got %+v", shown.Result)
 	}
 }
+
+// What cannot be opened is told with the key that it wants, in every form.
+func TestWhatCannotBeOpenedIsTold(t *testing.T) {
+	r := receipt()
+	r.Response, r.Sealed = nil, &dedupe.SealedError{KeyID: dedupe.KeyID{0xab}}
+	if got := story(t, r); !strings.Contains(got, "recorded, and what is kept is sealed with key ab00000000000000, which is not at hand") ||
+		!strings.Contains(got, "Duplicates get 503") {
+		t.Errorf("told as\n%s", got)
+	}
+	queued := dedupe.Receipt{Scope: "a/b", EventID: "q", State: dedupe.Queued, Reason: dedupe.Unsealable, HasJob: true,
+		JobSealed: &dedupe.SealedError{KeyID: dedupe.KeyID{0xcd}, Damaged: true}}
+	if got := story(t, queued); !strings.Contains(got, "kept, and what is kept is sealed with key cd00000000000000 and damaged") ||
+		!strings.Contains(got, "nothing is sent before") {
+		t.Errorf("told as\n%s", got)
+	}
+	var page bytes.Buffer
+	if err := console.List(&page, []dedupe.Receipt{r, r, queued, receipt()}); err != nil {
+		t.Fatal(err)
+	}
+	if got := page.String(); !strings.Contains(got, "2 of them: what is kept is sealed with key ab00000000000000, which") || strings.Count(got, "of them") != 2 {
+		t.Errorf("listed as\n%s", got)
+	}
+	text, err := json.Marshal(console.NewReceipts([]dedupe.Receipt{r, queued}))
+	if err != nil || !strings.Contains(string(text), `"result_seal":{"key":"ab00000000000000"}`) ||
+		!strings.Contains(string(text), `"request_seal":{"key":"cd00000000000000","damaged":true}`) {
+		t.Errorf("as JSON %s, %v", text, err)
+	}
+	dead := queued
+	dead.State, dead.JobSealed = dedupe.Dead, &dedupe.SealedError{KeyID: dedupe.KeyID{0xab}}
+	page.Reset()
+	if err := console.DeadLetters(&page, console.NewDeadLetters([]dedupe.Receipt{dead, queued}, nil, at)); err != nil {
+		t.Fatal(err)
+	}
+	if got := page.String(); !strings.Contains(got, "kept, needs key ab00000000000000") || !strings.Contains(got, "kept, damaged") {
+		t.Errorf("dead letters are\n%s", got)
+	}
+}

@@ -53,6 +53,9 @@ func DeadLetters(w io.Writer, letters []DeadLetter) error {
 	fmt.Fprintln(table, "REFERENCE\tSCOPE\tEVENT\tREASON\tATTEMPTS\tSTATUS\tAGE\tDEAD FOR\tREQUEST\tOWNER")
 	for _, l := range letters {
 		request := l.Request
+		if l.RequestSeal != nil {
+			request += ", " + l.RequestSeal.short()
+		}
 		if l.RequestUntil != nil {
 			request += " until " + stamp(*l.RequestUntil)
 		}

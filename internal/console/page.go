@@ -3,6 +3,8 @@ package console
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -44,7 +46,27 @@ func List(w io.Writer, receipts []dedupe.Receipt) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", r.Reference, r.Scope, shorten(printable(string(r.EventID))),
 			r.State, dash(string(r.Reason)), r.Attempts, statusText(r.Status), stamp(r.Changed))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return sealedRows(w, receipts)
+}
+
+// sealedRows tells which keys are missing for what is listed.
+func sealedRows(w io.Writer, receipts []dedupe.Receipt) error {
+	counts := map[string]int{}
+	for _, r := range receipts {
+		for _, why := range []*dedupe.SealedError{r.Sealed, r.JobSealed} {
+			if why != nil {
+				counts[why.Cause()]++
+			}
+		}
+	}
+	page := &pageWriter{w: w}
+	for _, cause := range slices.Sorted(maps.Keys(counts)) {
+		page.line("%d of them: %s", counts[cause], cause)
+	}
+	return page.err
 }
 
 func dash(text string) string {

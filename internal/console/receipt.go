@@ -22,14 +22,37 @@ type Receipt struct {
 	Object      string       `json:"object,omitempty"`
 	Trace       string       `json:"trace,omitempty"`
 	Bound       bool         `json:"bound"`
-	Request     string       `json:"request"` // kept or none
+	Request     string       `json:"request"`                // kept or none
+	RequestSeal *Seal        `json:"request_seal,omitempty"` // the kept request cannot be opened
 	Created     time.Time    `json:"created"`
 	Changed     time.Time    `json:"changed"`
 	LeaseUntil  *time.Time   `json:"lease_until,omitempty"`
 	NextAttempt *time.Time   `json:"next_attempt,omitempty"`
 	Expires     *time.Time   `json:"expires,omitempty"`
 	Result      *Result      `json:"result,omitempty"`
+	ResultSeal  *Seal        `json:"result_seal,omitempty"` // the recorded result cannot be opened
 	Transitions []Transition `json:"transitions,omitempty"`
+}
+
+// Seal is why something cannot be opened.
+type Seal struct {
+	Key     string `json:"key"` // ID of the key that sealed it
+	Damaged bool   `json:"damaged,omitempty"`
+}
+
+func newSeal(why *dedupe.SealedError) *Seal {
+	if why == nil {
+		return nil
+	}
+	return &Seal{Key: why.KeyID.String(), Damaged: why.Damaged}
+}
+
+// short is the seal in a table.
+func (s *Seal) short() string {
+	if s.Damaged {
+		return "damaged"
+	}
+	return "needs key " + s.Key
 }
 
 // Result is the recorded answer.
@@ -60,6 +83,7 @@ func NewReceipt(r dedupe.Receipt) Receipt {
 		Reason: string(r.Reason), Attempts: r.Attempts, Status: r.Status, Credential: r.CredentialID,
 		EventType: r.EventType, Object: r.Object, Trace: r.Trace, Bound: r.Bound, Request: "none",
 		Created: r.Created.UTC(), Changed: r.Changed.UTC(), Expires: known(r.Expires), Result: newResult(r),
+		RequestSeal: newSeal(r.JobSealed), ResultSeal: newSeal(r.Sealed),
 	}
 	if r.HasJob {
 		shown.Request = "kept"

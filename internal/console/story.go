@@ -33,6 +33,9 @@ func Story(w io.Writer, r dedupe.Receipt, now time.Time) error {
 	if r.HasJob || r.State == dedupe.Dead || r.State == dedupe.Retryable {
 		page.row("request", "%s", requestLine(r))
 	}
+	if r.Sealed != nil {
+		page.row("result", "recorded, and %s", r.Sealed.Cause())
+	}
 	page.line("")
 	page.line("What happened")
 	for _, step := range steps(r) {
@@ -52,6 +55,9 @@ func stateLine(r dedupe.Receipt) string {
 }
 
 func requestLine(r dedupe.Receipt) string {
+	if r.JobSealed != nil {
+		return "kept, and " + r.JobSealed.Cause()
+	}
 	if r.HasJob {
 		return "kept: a replay sends the same bytes"
 	}
@@ -132,6 +138,7 @@ func reasonText(reason dedupe.Reason) string {
 		dedupe.Accepted:     "stored and acknowledged",
 		dedupe.Abandoned:    "claimed too late for its delivery, or its worker stopped; nothing was sent, which does not count",
 		dedupe.RequestLost:  "a worker found no stored request",
+		dedupe.Unsealable:   "a worker could not open the stored request, which does not count",
 	}
 	if text, known := words[reason]; known {
 		return text
@@ -150,8 +157,14 @@ func next(r dedupe.Receipt, now time.Time) string {
 	case dedupe.Retryable:
 		return fmt.Sprintf("The sender's next delivery runs as attempt %d.%s", r.Attempts+1, forgotten(r))
 	case dedupe.Queued:
+		if r.JobSealed != nil {
+			return fmt.Sprintf("A worker looks again at %s; nothing is sent before the request can be opened.", stamp(r.NextAttempt))
+		}
 		return fmt.Sprintf("A worker tries again at %s.", stamp(r.NextAttempt))
 	case dedupe.Applied:
+		if r.Sealed != nil {
+			return "Duplicates get 503 until the result can be opened." + forgotten(r)
+		}
 		return "Duplicates get the recorded result." + forgotten(r)
 	case dedupe.Dead:
 		return "A person must act: sidecar dead-letters replay, or close."

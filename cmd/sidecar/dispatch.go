@@ -43,7 +43,7 @@ func commands() []command {
 		{"drill", "the leaked-key drill, in a ledger of its own", (*program).drill},
 		{"selftest", "judge synthetic deliveries by the configuration, without the application", (*program).selftest},
 		{"version", "print version, commit and Go version", (*program).version},
-		{"capacity", "plan the ledger's size", nil},
+		{"capacity", "plan the ledger's size, and measure it", (*program).capacity},
 		{"audit", "export what persons changed", nil},
 	}
 }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/seal"
+)
+
+// sealKey is a line of a key file, another one for each name.
+func sealKey(name string) string {
+	sum := sha256.Sum256([]byte("canary seal key " + name))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// sealKeyID is what the key is called.
+func sealKeyID(t *testing.T, name string) string {
+	t.Helper()
+	keys, err := seal.ParseKeys([]byte(sealKey(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys.IDs()[0].String()
+}
+
+// sealed is a rig whose sidecars seal with the named keys; "off" is the word.
+func (r *rig) sealed(names ...string) {
+	r.t.Helper()
+	lines := make([]string, len(names))
+	for i, name := range names {
+		if lines[i] = sealKey(name); name == "off" {
+			lines[i] = name
+		}
+	}
+	r.write("seal-keys", strings.Join(lines, "\n")+"\n")
+	r.env[sealKeyVariable] = r.path("seal-keys")
+}
+
+// sealing waits until the running sidecar seals with a key and has no complaint, or has one.
+func (p *process) sealing(by string, valid bool) sealStatus {
+	p.r.t.Helper()
+	var got sealStatus
+	p.eventually("the seal keys", func() error {
+		_, body := p.admin("/api/v1/status")
+		var report statusReport
+		if err := json.Unmarshal([]byte(body), &report); err != nil || report.Seal == nil {
+			return fmt.Errorf("%w: %s", err, body)
+		}
+		if got = *report.Seal; got.Sealing != by || got.Valid != valid {
+			return fmt.Errorf("they are %+v", got)
+		}
+		return nil
+	})
+	return got
+}
+
+// noKeys fails where a text has a part of a key.
+func noKeys(t *testing.T, text string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if key := sealKey(name); strings.Contains(text, key) || strings.Contains(text, key[:16]) {
+			t.Errorf("key %s is told:\n%s", name, text)
+		}
+	}
+}
+
+func TestWrongKeyFilesAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ file, want string }{
+		"malformed":  {sealKey("a") + "\n" + sealKey("b") + "!\n", "seal-keys:2: SIDECAR_SEAL_KEY_FILE: neither base64 nor 64 hex digits"},
+		"short":      {"c2hvcnQgY2FuYXJ5IGtleQ==\n", "seal-keys:1: SIDECAR_SEAL_KEY_FILE: the key has 16 bytes, want 32"},
+		"duplicated": {sealKey("a") + "\n\n" + sealKey("a"), "seal-keys:3: SIDECAR_SEAL_KEY_FILE: the same key as in line 1"},
+		"empty":      {"", "SIDECAR_SEAL_KEY_FILE: there is no key in it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.sealed("a")
+			r.write("seal-keys", c.file)
+			for _, command := range []string{"check", "run"} {
+				status, out := r.command("", command)
+				if status != exitUsage || !strings.Contains(out, c.want) {
+					t.Errorf("%s: exit %d: %s", command, status, out)
+				}
+				noKeys(t, out, "a", "b")
+				if strings.Contains(out, "c2hvcnQ") {
+					t.Errorf("the key is told: %s", out)
+				}
+			}
+		})
+	}
+	r := newRig(t)
+	r.env[sealKeyVariable] = r.path("nowhere")
+	if status, out := r.command("", "check"); status != exitUsage || !strings.Contains(out, "SIDECAR_SEAL_KEY_FILE: "+r.path("nowhere")+" cannot be read: no such file") {
+		t.Errorf("a missing file: exit %d: %s", status, out)
+	}
+}
+
+func TestCheckNamesTheKeys(t *testing.T) {
+	r := newRig(t)
+	r.sealed("new", "old")
+	out := r.must("check")
+	if !strings.Contains(out, sealKeyID(t, "new")+"           seals, and opens") || !strings.Contains(out, sealKeyID(t, "old")+"           opens\n") {
+		t.Errorf("check says\n%s", out)
+	}
+	noKeys(t, out, "new", "old")
+	r.sealed("off", "old")
+	if out := r.must("check"); !strings.Contains(out, "off") || strings.Contains(out, "seals, and opens") {
+		t.Errorf("check says\n%s", out)
+	}
+}
+
+// A key file that becomes invalid, empty or vanishes leaves the keys in force, and is an alarm until it is good again.
+func TestAnInvalidKeyFileKeepsTheKeys(t *testing.T) {
+	r := newRig(t)
+	r.sealed("a")
+	p := r.run()
+	a, b := sealKeyID(t, "a"), sealKeyID(t, "b")
+	p.sealing(a, true)
+	if got := p.deliver("evt-1", firstKey); got != "200 applied" {
+		t.Fatal(got)
+	}
+	for name, spoil := range map[string]func(){
+		"malformed": func() { r.write("seal-keys", sealKey("b")+"\nnonsense\n") },
+		"empty":     func() { r.write("seal-keys", "") },
+		"gone":      func() { _ = os.Remove(r.path("seal-keys")) },
+	} {
+		spoil()
+		got := p.sealing(a, false)
+		if got.InvalidSince == nil || len(got.Problems) == 0 {
+			t.Errorf("%s: the status does not say what is wrong: %+v", name, got)
+		}
+		if _, page := p.admin("/metrics"); strings.Contains(page, "webhook_seal_invalid_seconds 0\n") {
+			t.Errorf("%s: the metric says that all is well", name)
+		}
+		if got := p.deliver("evt-1", firstKey); got != "200 replayed" {
+			t.Errorf("%s: %s", name, got)
+		}
+		r.sealed("b", "a")
+		p.sealing(b, true)
+		r.sealed("a")
+		p.sealing(a, true)
+	}
+	if count := strings.Count(p.log.String(), "the new seal keys are invalid"); count != 3 {
+		t.Errorf("three contents, %d alarms", count)
+	}
+	noKeys(t, p.log.String(), "a", "b")
+}
+
+// Kubernetes replaces the folder under the file.
+func TestKeysInASwappedVolume(t *testing.T) {
+	r := newRig(t)
+	swap := func(number int, name string) {
+		dir := r.path(fmt.Sprint("..data-", number))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "keys"), []byte(sealKey(name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(dir, r.path("..data-next")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(r.path("..data-next"), r.path("..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swap(1, "a")
+	if err := os.Symlink(filepath.Join("..data", "keys"), r.path("keys")); err != nil {
+		t.Fatal(err)
+	}
+	r.env[sealKeyVariable] = r.path("keys")
+	p := r.run()
+	p.sealing(sealKeyID(t, "a"), true)
+	swap(2, "b")
+	p.sealing(sealKeyID(t, "b"), true)
+}
+
+// Keys of an embedded ledger are rotated while its sidecar is stopped, and sealing may be turned off again.
+func TestRotateAnEmbeddedLedger(t *testing.T) {
+	r := newRig(t)
+	p := r.run()
+	if got := p.deliver("evt-1", firstKey); got != "200 applied" {
+		t.Fatal(got)
+	}
+	if status, out := r.command("", "seal", "status"); status != exitFailed || !strings.Contains(out, "stop it first") {
+		t.Errorf("beside the running sidecar: exit %d: %s", status, out)
+	}
+	p.stop()
+	act := []string{"--actor", "ana", "--reason", "drill of may"}
+	if status, out := r.command("", append([]string{"seal", "rotate"}, act...)...); status != exitUsage || !strings.Contains(out, sealKeyVariable) {
+		t.Errorf("without keys: exit %d: %s", status, out)
+	}
+	r.sealed("a")
+	if out := r.must("seal", "status", "--json"); !strings.Contains(out, `"unsealed": 1`) || !strings.Contains(out, `"due": 1`) {
+		t.Errorf("status is %s", out)
+	}
+	if status, out := r.command("", "seal", "rotate"); status != exitUsage || !strings.Contains(out, "actor") {
+		t.Errorf("by nobody: exit %d: %s", status, out)
+	}
+	out := r.must(append([]string{"seal", "rotate"}, act...)...)
+	if !strings.Contains(out, "1 rewritten") || !strings.Contains(out, `"actor":"ana","reason":"drill of may"`) {
+		t.Errorf("rotated: %s", out)
+	}
+	noKeys(t, out, "a")
+	r.sealed("b")
+	status, out := r.command("", append([]string{"seal", "rotate", "--json"}, act...)...)
+	if status != exitFailed || !strings.Contains(out, `"`+sealKeyID(t, "a")+`": 1`) || !strings.Contains(out, `"rewritten": 0`) {
+		t.Errorf("without the old key: exit %d: %s", status, out)
+	}
+	if out := r.must("receipts", "list"); !strings.Contains(out, "sealed with key "+sealKeyID(t, "a")) {
+		t.Errorf("listed: %s", out)
+	}
+	r.sealed("off", "a")
+	r.must(append([]string{"seal", "rotate"}, act...)...)
+	delete(r.env, sealKeyVariable)
+	p = r.run()
+	if got := p.post("evt-1", firstKey); got.String() != "200 replayed" || got.body != "done" {
+		t.Errorf("unsealed: %s %q", got, got.body)
+	}
+}

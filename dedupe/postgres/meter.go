@@ -35,9 +35,12 @@ WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY c.relname, i.relname`
 	// A row has a header of 24 bytes, a place of 4 on its page, and ends at a multiple of 8.
 	rowBytes = `coalesce(sum((24 + %s + 7) / 8 * 8 + 4), 0)::bigint`
 
+	// The same pages each time, so that two questions have answers that fit.
+	sample = `TABLESAMPLE SYSTEM ($1) REPEATABLE (1)`
+
 	inflowSQL = `SELECT scope_id, count(*), count(*) FILTER (WHERE created >= now() - $2::bigint * interval '1 microsecond'),
     min(created)
-FROM {schema}.receipts TABLESAMPLE SYSTEM ($1) GROUP BY scope_id ORDER BY scope_id`
+FROM {schema}.receipts ` + sample + ` GROUP BY scope_id ORDER BY scope_id`
 )
 
 // catalogued is a table as the catalogue has it, and what to ask about its rows.
@@ -97,7 +100,7 @@ func (s *Store) weigh(ctx context.Context, t *catalogued) error {
 	}
 	// What is put together comes from the catalogue, quoted there.
 	sql := "SELECT " + strings.Join(asked, ", ") + " FROM " + //nolint:gosec // see above
-		s.sql.schema + "." + pgx.Identifier{t.Name}.Sanitize() + " AS t TABLESAMPLE SYSTEM ($1)"
+		s.sql.schema + "." + pgx.Identifier{t.Name}.Sanitize() + " AS t " + sample
 	var live int64
 	answers := []any{&t.Rows, &live}
 	for i := range t.Indexes {

@@ -152,12 +152,15 @@ func size(bytes float64) string {
 
 // span is a time in words, rounded.
 func span(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
+	if d >= 48*time.Hour {
 		return number(Days(d)) + " days"
-	case d >= time.Minute:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	default:
+	}
+	if d < time.Minute {
 		return d.Round(time.Second).String()
 	}
+	text := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	if strings.HasSuffix(text, "h0m") {
+		return strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

@@ -62,6 +62,7 @@ func (o *Options) Bind(set *flag.FlagSet) {
 	set.Var(guards{list{&o.Guard}, new(bool)}, "guard", "SIDECAR_GUARD, the folder of the routes: a path `prefix`; may be repeated")
 	set.StringVar(&o.ConfigMap, "config-map", o.ConfigMap, "`name` of the ConfigMap with sidecar.yaml; empty: WORKLOAD-sidecar")
 	set.StringVar(&o.Secret, "secret", o.Secret, "`name` of the Secret with database-url and the senders' secrets; empty: WORKLOAD-sidecar")
+	set.StringVar(&o.SealKeys, "seal-keys", o.SealKeys, "`key` of that Secret which is the file of seal keys: sets SIDECAR_SEAL_KEY_FILE")
 	set.Var(single{list{&o.Env}}, "env", "a further setting, `NAME=VALUE`; may be repeated")
 	set.StringVar(&o.Resources.CPU, "cpu", o.Resources.CPU, "requested CPU")
 	set.StringVar(&o.Resources.Memory, "memory", o.Resources.Memory, "requested memory")

@@ -44,6 +44,7 @@ func TestNothingIsInjectedByAccident(t *testing.T) {
 		"a relative guard":         {deployment, func(o *inject.Options) { o.Guard = []string{"hooks"} }, inject.ErrOptions},
 		"no guard":                 {deployment, func(o *inject.Options) { o.Guard = nil }, inject.ErrOptions},
 		"one port for two":         {deployment, func(o *inject.Options) { o.Probe = o.Listen }, inject.ErrOptions},
+		"seal keys elsewhere":      {deployment, func(o *inject.Options) { o.SealKeys = "../keys" }, inject.ErrOptions},
 		"a setting without value":  {deployment, func(o *inject.Options) { o.Env = []string{"X"} }, inject.ErrOptions},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,6 +42,7 @@ type Options struct {
 	Guard      []string // path prefixes
 	ConfigMap  string   // with sidecar.yaml; empty: NAME-sidecar
 	Secret     string   // with database-url and the files of the integrations; empty: NAME-sidecar
+	SealKeys   string   // key of the Secret that is the file of seal keys; empty: nothing is sealed
 	Env        []string // NAME=VALUE, for any other setting
 	Resources  Resources
 	PullPolicy string
@@ -140,6 +141,9 @@ func (o Options) check() error {
 	}
 	if o.Image == "" {
 		return wrong("an image is needed")
+	}
+	if o.SealKeys != "" && !regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`).MatchString(o.SealKeys) {
+		return wrong("seal keys %q: want the name of a key of the Secret", o.SealKeys)
 	}
 	_, err := parseLabels(o.Selector)
 	return err

@@ -80,6 +80,9 @@ type volumeMount struct {
 	ReadOnly bool   `yaml:"readOnly"`
 }
 
+// secretsPath is where the Secret's keys are files.
+const secretsPath = "/run/secrets"
+
 // unprivileged is the user of the image.
 const unprivileged = 65532
 
@@ -102,7 +105,7 @@ func (w *workload) sidecar(o Options, portName string) sidecar {
 			User: unprivileged, Group: unprivileged, Seccomp: map[string]string{"type": "RuntimeDefault"},
 		},
 		VolumeMounts: []volumeMount{
-			{o.Name + "-config", "/etc/sidecar", true}, {o.Name + "-secrets", "/run/secrets", true},
+			{o.Name + "-config", "/etc/sidecar", true}, {o.Name + "-secrets", secretsPath, true},
 		},
 	}
 	if w.native {
@@ -129,6 +132,9 @@ func (w *workload) env(o Options) []sidecarEnv {
 		{Name: "SIDECAR_GUARD", Value: strings.Join(o.Guard, ",")},
 		{Name: "DATABASE_URL", From: &valueSource{secretKey{Name: secret, Key: "database-url"}}},
 		{Name: "REDIS_URL", From: &valueSource{secretKey{Name: secret, Key: "redis-url", Optional: true}}},
+	}
+	if o.SealKeys != "" {
+		env = append(env, sidecarEnv{Name: "SIDECAR_SEAL_KEY_FILE", Value: secretsPath + "/" + o.SealKeys})
 	}
 	for _, pair := range o.Env {
 		name, value, _ := strings.Cut(pair, "=")

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -136,6 +137,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		"a slip deeper":        {"{workload: app, auth: {existingSecretName: s}}", "existingSecretName"},
 		"a relative guard":     {"{workload: app, guard: [hooks]}", "guard"},
 		"no credentials":       {"{workload: app, integrations: [{account: a, name: b, route: /c, provider: stripe}]}", "credentials"},
+		"a key file elsewhere": {"{workload: app, auth: {sealKeys: ../keys}}", "sealKeys"},
 		"a share that is none": {"{workload: app, prometheusRule: {rejectionShare: 20}}", "rejectionShare"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,6 +146,33 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 		})
+	}
+}
+
+// The job and the test open what the sidecars sealed: they have the same file of keys, among the mounted secrets.
+func TestSealKeysAreAMountedFile(t *testing.T) {
+	stream := rendered(t, "sidecar", strings.Replace(inline, `files: {k: "whsec_x"}`, `files: {k: "whsec_x", seal-keys: "off"}, sealKeys: seal-keys`, 1))
+	var containers []core.Container
+	for _, job := range find[*batch.Job](t, stream) {
+		containers = append(containers, job.Spec.Template.Spec.Containers...)
+	}
+	for _, pod := range find[*core.Pod](t, stream) {
+		containers = append(containers, pod.Spec.Containers...)
+	}
+	if len(containers) != 3 {
+		t.Fatalf("%d containers", len(containers))
+	}
+	want := core.EnvVar{Name: "SIDECAR_SEAL_KEY_FILE", Value: "/run/secrets/seal-keys"}
+	for _, one := range containers {
+		if !slices.Contains(one.Env, want) {
+			t.Errorf("%s has %v", one.Name, one.Env)
+		}
+	}
+	if secrets := find[*core.Secret](t, stream); len(secrets) != 1 || secrets[0].StringData["seal-keys"] == "" {
+		t.Errorf("the keys are not mounted: %v", secrets)
+	}
+	if strings.Contains(rendered(t, "sidecar", inline), want.Name) {
+		t.Error("set without a file")
 	}
 }
 
@@ -157,25 +186,27 @@ func TestAsADependency(t *testing.T) {
 
 // The library and sidecar inject must not drift apart: they are two ways to the same pod.
 func TestTheLibraryIsWhatInjectAdds(t *testing.T) {
-	own := find[*apps.Deployment](t, rendered(t, "examples/own-chart", "{}"))[0]
 	plain, err := os.ReadFile("../../internal/inject/testdata/shapes/scaffold/in.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := inject.Defaults()
-	options.Workloads, options.Image = []string{"deploy/web"}, "webhook-sidecar:0.1.0"
-	result, err := inject.Inject(plain, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	injected := find[*apps.Deployment](t, string(result.Output))[0]
-	if got, want := own.Spec.Template.Spec.InitContainers, injected.Spec.Template.Spec.InitContainers; !reflect.DeepEqual(got, want) {
-		gotText, _ := sigs.Marshal(got)
-		wantText, _ := sigs.Marshal(want)
-		t.Errorf("the containers differ:\n%s", inject.Diff("inject", "library", string(wantText), string(gotText)))
-	}
-	if got, want := own.Spec.Template.Spec.Volumes, injected.Spec.Template.Spec.Volumes; !reflect.DeepEqual(got, want) {
-		t.Errorf("the volumes differ: %v and %v", got, want)
+	for _, keys := range []string{"", "seal-keys"} {
+		own := find[*apps.Deployment](t, rendered(t, "examples/own-chart", "sidecar: {sealKeys: "+strconv.Quote(keys)+"}"))[0]
+		options := inject.Defaults()
+		options.Workloads, options.Image, options.SealKeys = []string{"deploy/web"}, "webhook-sidecar:0.1.0", keys
+		result, err := inject.Inject(plain, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		injected := find[*apps.Deployment](t, string(result.Output))[0]
+		if got, want := own.Spec.Template.Spec.InitContainers, injected.Spec.Template.Spec.InitContainers; !reflect.DeepEqual(got, want) {
+			gotText, _ := sigs.Marshal(got)
+			wantText, _ := sigs.Marshal(want)
+			t.Errorf("the containers differ:\n%s", inject.Diff("inject", "library", string(wantText), string(gotText)))
+		}
+		if got, want := own.Spec.Template.Spec.Volumes, injected.Spec.Template.Spec.Volumes; !reflect.DeepEqual(got, want) {
+			t.Errorf("the volumes differ: %v and %v", got, want)
+		}
 	}
 	ways, err := inject.Ways([]byte(rendered(t, "examples/own-chart", "{}")), inject.Defaults())
 	if err != nil || len(ways) > 0 {

@@ -7,6 +7,7 @@ What sidecar inject would add, for charts that you own. Each template takes a di
   ledger     SIDECAR_NAMESPACE; default: name
   guard      list of path prefixes; default: [/webhooks]
   native     true (default): an init container that keeps running; false: a container
+  sealKeys   name of the Secret's key that is the file of seal keys; default: nothing is sealed
   env        list of further {name, value}
   resources  default: as sidecar inject has them
 
@@ -46,6 +47,10 @@ kubectl.kubernetes.io/default-container: {{ .container | quote }}
       name: {{ include "sidecar.secret" . }}
       key: {{ (get . "redisKey") | default "redis-url" }}
       optional: true
+{{- with (get . "sealKeys") }}
+- name: SIDECAR_SEAL_KEY_FILE
+  value: {{ printf "/run/secrets/%s" . | quote }}
+{{- end }}
 {{- end -}}
 
 {{- define "sidecar.securityContext" -}}

@@ -28,6 +28,7 @@ configMap: {{ .Values.existingConfigMap | quote }}
 secret: {{ .Values.auth.existingSecret | quote }}
 databaseKey: {{ .Values.auth.existingSecretKeys.databaseUrl | quote }}
 redisKey: {{ .Values.auth.existingSecretKeys.redisUrl | quote }}
+sealKeys: {{ .Values.auth.sealKeys | quote }}
 {{- end -}}
 
 {{/* A pod that runs commands and ends. */}}

@@ -24,7 +24,7 @@ func backlog(s *stage) error {
 	b := &bench{stage: s, services: s.startShared()}
 	began := time.Now()
 	b.collectorAddress, _ = b.collector()
-	b.program = b.build("./cmd/sidecar", "sidecar")
+	b.program = b.buildShipped()
 	short, million, behind := b.situation("short"), b.situation("million"), b.situation("behind")
 	short.prefillQueue(shortQueue)
 	million.prefillQueue(s.plan.backlog)

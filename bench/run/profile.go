@@ -41,7 +41,17 @@ func profile(s *stage) error {
 	if s.plan.report == "" {
 		return nil
 	}
+	b.mergeProfiles(s.plan.profile)
 	return os.WriteFile(s.plan.report, []byte(text), 0o644) //nolint:gosec // to be read
+}
+
+// mergeProfiles makes the profile that what ships is compiled with of those that were written.
+func (b *bench) mergeProfiles(dir string) {
+	profiles, err := filepath.Glob(filepath.Join(dir, "*.cpu.pprof"))
+	b.must("the profiles", err)
+	merged, err := exec.CommandContext(b.ctx, "go", append([]string{"tool", "pprof", "-proto"}, profiles...)...).Output()
+	b.must("merging the profiles", err)
+	b.must("the merged profile", os.WriteFile(shippedProfile, merged, 0o644)) //nolint:gosec // to be read
 }
 
 func profileHead(b *bench) string {
@@ -84,5 +94,5 @@ func (b *bench) buildProfiled() string {
 	b.must("the overlay", err)
 	file := filepath.Join(b.dir(), "overlay.json")
 	b.must("the overlay", os.WriteFile(file, overlay, 0o600))
-	return b.build("./cmd/sidecar", "sidecar-profiled", "-tags", "benchprofile", "-overlay", file)
+	return b.build("./cmd/sidecar", "sidecar-profiled", "-pgo", shippedProfile, "-tags", "benchprofile", "-overlay", file)
 }

@@ -16,7 +16,7 @@ func retention(s *stage) error {
 	b := &bench{stage: s, services: s.startShared()}
 	began := time.Now()
 	b.collectorAddress, _ = b.collector()
-	b.program = b.build("./cmd/sidecar", "sidecar")
+	b.program = b.buildShipped()
 	r := &retentionResults{results: &results{began: began, plan: s.plan, samples: map[string][]sample{}}}
 	quiet, swept := b.shelf("quiet"), b.shelf("swept")
 	now := time.Now()

@@ -23,7 +23,7 @@ func scale(s *stage) error {
 	began := time.Now()
 	collector, exported := b.collector()
 	b.traces = exported.Load
-	program := b.build("./cmd/sidecar", "sidecar")
+	program := b.buildShipped()
 	ledgers := []*scaled{{name: "small", receipts: s.plan.small}, {name: "large", receipts: s.plan.large}}
 	for _, l := range ledgers {
 		l.sidecar = b.sidecar(sidecarConfig{name: l.name, program: program, namespace: l.name, upstream: b.app.address,

@@ -108,7 +108,7 @@ func (b *bench) prepareSidecar() {
 	var exported *atomic.Int64
 	b.collectorAddress, exported = b.collector()
 	b.traces = exported.Load
-	b.program = b.build("./cmd/sidecar", "sidecar")
+	b.program = b.buildShipped()
 	start := func(name string) *sidecar {
 		r := b.sidecar(sidecarConfig{name: name, program: b.program, namespace: "bench", upstream: b.app.address,
 			database: b.database, redis: b.redis}, b.collectorAddress)

@@ -36,7 +36,7 @@ type client struct {
 
 func (r *run) connect(ctx context.Context) (*client, error) {
 	s := r.settings
-	writer, err := newWriter(s.target, s.seed, s.ordered, s.secret, s.size)
+	writer, err := newWriter(s)
 	if err != nil {
 		return nil, err
 	}

@@ -54,13 +54,16 @@ type writer struct {
 const bodyHead = `{"id":"`
 
 // newWriter lays out a request whose body has the given size; only time, signature and ID change later.
-func newWriter(target string, seed uint64, ordered bool, secret string, size int) (*writer, error) {
-	body := eventBody(size)
+func newWriter(s settings) (*writer, error) {
+	body := eventBody(s.size)
 	if body == nil {
-		return nil, fmt.Errorf("an event does not fit in %d bytes", size)
+		return nil, fmt.Errorf("an event does not fit in %d bytes", s.size)
 	}
-	w := &writer{seed: seed, ordered: ordered, mac: hmac.New(sha256.New, []byte(secret))}
-	head := "POST " + target + " HTTP/1.1\r\nHost: hooks.example.com\r\nUser-Agent: Stripe/1.0\r\nAccept: */*\r\n" +
+	if s.nameless {
+		body = bytes.Replace(body, []byte(`"object":{"id":`), []byte(`"object":{"no":`), 1)
+	}
+	w := &writer{seed: s.seed, ordered: s.ordered, mac: hmac.New(sha256.New, []byte(s.secret))}
+	head := "POST " + s.target + " HTTP/1.1\r\nHost: hooks.example.com\r\nUser-Agent: Stripe/1.0\r\nAccept: */*\r\n" +
 		"Content-Type: application/json; charset=utf-8\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nStripe-Signature: t="
 	w.at.stamp = len(head)
 	head += "0000000000,v1="

@@ -15,7 +15,7 @@ import (
 
 // A delivery is what it says: framed, signed over its own bytes, with the event's ID and of the size asked for.
 func TestDelivery(t *testing.T) {
-	w, err := newWriter("/hooks", 7, false, "whsec_test", 1024)
+	w, err := newWriter(settings{target: "/hooks", seed: 7, secret: "whsec_test", size: 1024})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestOrderedIDsRise(t *testing.T) {
 }
 
 func TestBodyThatDoesNotFit(t *testing.T) {
-	if _, err := newWriter("/hooks", 1, false, "s", 100); err == nil {
+	if _, err := newWriter(settings{target: "/hooks", seed: 1, secret: "s", size: 100}); err == nil {
 		t.Fatal("an event in 100 bytes")
 	}
 }

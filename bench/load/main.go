@@ -22,6 +22,7 @@ type settings struct {
 	rate                          uint64
 	connections, size             int
 	shuffle, only, ordered        bool
+	nameless                      bool
 	warm, window                  time.Duration
 }
 
@@ -56,6 +57,7 @@ func start() error {
 	flag.Uint64Var(&s.skip, "skip", 0, "begin so many after the first")
 	flag.BoolVar(&s.shuffle, "shuffle", false, "deliver the events in no order, not round and round")
 	flag.BoolVar(&s.ordered, "ordered", false, "IDs rise")
+	flag.BoolVar(&s.nameless, "nameless", false, "events name no business object")
 	flag.Uint64Var(&s.rate, "rate", 0, "deliveries a second, evenly, as far as there are free connections; 0: as fast as answers come")
 	flag.BoolVar(&s.only, "only", false, "deliver each of the events once, and end")
 	flag.IntVar(&s.connections, "connections", 64, "connections, each one delivery at a time")

@@ -18,6 +18,7 @@ type job struct {
 	first, count, skip    uint64
 	shuffle, only         bool
 	ordered               bool          // IDs rise
+	nameless              bool          // events name no business object
 	rate                  uint64        // deliveries a second; 0: as fast as answers come
 	window                time.Duration // 0: the plan's
 }
@@ -44,7 +45,8 @@ func (j job) arguments(p plan) []string {
 	for name, value := range map[string]uint64{"seed": j.seed, "first": j.first, "count": j.count, "skip": j.skip, "rate": j.rate} {
 		arguments = append(arguments, "-"+name, strconv.FormatUint(value, 10))
 	}
-	return append(arguments, fmt.Sprintf("-shuffle=%t", j.shuffle), fmt.Sprintf("-only=%t", j.only), fmt.Sprintf("-ordered=%t", j.ordered))
+	return append(arguments, fmt.Sprintf("-shuffle=%t", j.shuffle), fmt.Sprintf("-only=%t", j.only), fmt.Sprintf("-ordered=%t", j.ordered),
+		fmt.Sprintf("-nameless=%t", j.nameless))
 }
 
 // load runs the generator. Where the job has a window, the accounts of its begin and end are returned.
@@ -87,7 +89,13 @@ func (s *stage) load(program string, j job, atBegin, atEnd func()) (outcome, [2]
 
 // apply delivers the events first to first+count-1, once each.
 func (s *stage) apply(program, address string, seed, first, count uint64, connections int) {
-	result, _ := s.load(program, job{address: address, target: route, connections: connections, seed: seed, first: first, count: count, only: true}, nil, nil)
+	s.applyEach(program, job{address: address, connections: connections, seed: seed, first: first, count: count})
+}
+
+// applyEach delivers each event of a job once.
+func (s *stage) applyEach(program string, j job) {
+	j.target, j.only = route, true
+	result, _ := s.load(program, j, nil, nil)
 	if result.Failed > 0 {
 		s.Fatalf("applying events: %d failed: %s", result.Failed, result.Example)
 	}

@@ -109,7 +109,7 @@ func (r *results) remarks(b *strings.Builder) {
 	b.WriteString("\n## Remarks\n\n")
 	fmt.Fprintf(b, "- One commit of one small row, one connection: %.0f µs (median).\n", r.commit())
 	if s := r.size; s != nil {
-		fmt.Fprintf(b, "- %d receipts (IDs of 28 bytes in no order, results of 11 bytes), VACUUM after every %d: heap %.0f, indexes %.0f, other tables %.1f,\n"+
+		fmt.Fprintf(b, "- %d receipts (signed IDs of 28 bytes in no order, no business object, results of 11 bytes), VACUUM after every %d: heap %.0f, indexes %.0f, other tables %.1f,\n"+
 			"  together %.0f bytes each; after VACUUM FULL %.0f.\n", s.Receipts, sizeBatch, s.Heap, s.Index, s.Others, s.total(), s.Rewritten)
 	}
 	if all := r.samples["new"]; len(all) > 0 {

@@ -16,6 +16,14 @@ import (
 // many scrape must not become load on the database.
 const attentionEvery = 15 * time.Second
 
+// attentionShare is how many times as long as the answer took the ledger is left alone at least: the question reads all
+// that is open, and a backlog of millions must not make a load of it, either. attentionLongest bounds that, for those who
+// alert on the gauges.
+const (
+	attentionShare   = 50
+	attentionLongest = 5 * time.Minute
+)
+
 // Open is the part of a ledger that tells what is not finished; see dedupe.Desk.
 type Open interface {
 	Attention(ctx context.Context) ([]dedupe.Attention, error)
@@ -48,27 +56,38 @@ func NewAttention(meter metric.Meter, ledger Open) (*Attention, error) {
 
 // Run asks until ctx ends.
 func (a *Attention) Run(ctx context.Context) error {
-	ticker := time.NewTicker(attentionEvery)
-	defer ticker.Stop()
 	for {
-		a.ask(ctx)
+		began := time.Now()
+		pause := attentionEvery // what is away may be back soon
+		if a.ask(ctx) {
+			pause = attentionPause(time.Since(began))
+		}
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return nil
-		case <-ticker.C:
+		case <-timer.C:
 		}
 	}
 }
 
-func (a *Attention) ask(ctx context.Context) {
+// attentionPause is how long to wait after an answer that took so long.
+func attentionPause(took time.Duration) time.Duration {
+	return min(max(attentionEvery, attentionShare*took), attentionLongest)
+}
+
+// ask tells whether there was an answer.
+func (a *Attention) ask(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, attentionEvery)
 	defer cancel()
 	open, err := a.ledger.Attention(ctx)
 	if err != nil {
 		a.last.Store(nil)
-		return
+		return false
 	}
 	a.last.Store(&open)
+	return true
 }
 
 // observe adds up what shares a label: a gauge may be observed once per label set.

@@ -57,15 +57,15 @@ func (f *frontier) reached(at time.Time) {
 
 // looked tells when a look from since on was made, and whether it left nothing. A clock that went back ends all that is
 // known.
-func (f *frontier) looked(now, since time.Time, clear bool) {
+func (f *frontier) looked(now, since time.Time, nothing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now.Before(f.now) {
 		f.clear, f.full, f.at = time.Time{}, time.Time{}, time.Time{}
-		clear = clear && since.IsZero()
+		nothing = nothing && since.IsZero()
 	}
 	f.now = now
-	if !clear {
+	if !nothing {
 		return
 	}
 	f.clear = now

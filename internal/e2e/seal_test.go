@@ -224,10 +224,11 @@ func (v *vault) values() string {
 func (v *vault) inRedis(count int64) {
 	v.t.Helper()
 	await(v.t, "results in Redis", func() error {
-		if n, err := v.redis.DBSize(v.t.Context()).Result(); err != nil || n < count {
-			return fmt.Errorf("%d keys, %v", n, err)
+		n, err := v.redis.DBSize(v.t.Context()).Result()
+		if err == nil && n < count {
+			err = fmt.Errorf("%d keys", n)
 		}
-		return nil
+		return err
 	})
 }
 

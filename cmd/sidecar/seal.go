@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"text/tabwriter"
+	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -71,7 +72,9 @@ func (p *program) rotate(ctx context.Context, how rotating) error {
 		return err
 	}
 	defer opened.close()
-	rotation := seal.Rotation{Vault: opened.vault, Namespace: settings.Namespace, Keys: ring.Keys(), DryRun: how.dryRun}
+	rotation := seal.Rotation{
+		Vault: opened.vault, Namespace: settings.Namespace, Keys: ring.Keys(), DryRun: how.dryRun, Progress: p.progress(),
+	}
 	p.noteRotation(settings, how, "begins")
 	report, err := rotation.Run(ctx)
 	if shown := p.showRotation(ring.Keys(), report, how); err == nil {
@@ -85,6 +88,22 @@ func (p *program) rotate(ctx context.Context, how rotating) error {
 		return errFailed
 	}
 	return nil
+}
+
+// progressEvery is how often a person who waits is told how far it is.
+const progressEvery = 10 * time.Second
+
+// progress tells on standard error how far a long rotation has come.
+func (p *program) progress() func(seal.Report) {
+	told := time.Now()
+	return func(r seal.Report) {
+		if time.Since(told) < progressEvery {
+			return
+		}
+		told = time.Now()
+		fmt.Fprintf(p.err, "%d requests and %d results looked at, %d rewritten\n", r.Requests.Count(), r.Results.Count(),
+			r.Requests.Rewritten+r.Results.Rewritten)
+	}
 }
 
 // noteRotation leaves in the log who did it and why.

@@ -24,6 +24,8 @@ type Rotation struct {
 	DryRun    bool // only count
 	Rows      int  // looked at in one batch; 0: 500
 	Bytes     int  // beyond which a batch ends; 0: 4 MiB
+	// Progress is told after every batch what was done so far; nil: nobody is.
+	Progress func(Report)
 }
 
 // Report is what a rotation found and did.
@@ -50,6 +52,15 @@ func newTally() Tally {
 	return Tally{Found: map[dedupe.KeyID]int{}, Unopened: map[dedupe.KeyID]int{}}
 }
 
+// Count is how many were found.
+func (t *Tally) Count() int {
+	count := 0
+	for _, found := range t.Found {
+		count += found
+	}
+	return count
+}
+
 func (t *Tally) left() int {
 	left := t.Held
 	for _, count := range t.Unopened {
@@ -67,14 +78,19 @@ func (r Rotation) Run(ctx context.Context) (Report, error) {
 		r.Bytes = defaultBytes
 	}
 	report := Report{Requests: newTally(), Results: newTally()}
-	err := r.walk(ctx, dedupe.KeptRequests, &report.Requests)
+	tell := func() {
+		if r.Progress != nil {
+			r.Progress(report)
+		}
+	}
+	err := r.walk(ctx, dedupe.KeptRequests, &report.Requests, tell)
 	if err == nil {
-		err = r.walk(ctx, dedupe.KeptResults, &report.Results)
+		err = r.walk(ctx, dedupe.KeptResults, &report.Results, tell)
 	}
 	return report, err
 }
 
-func (r *Rotation) walk(ctx context.Context, kind dedupe.VaultKind, t *Tally) error {
+func (r *Rotation) walk(ctx context.Context, kind dedupe.VaultKind, t *Tally, tell func()) error {
 	for cursor := ""; ; {
 		began := time.Now()
 		page, err := r.Vault.Kept(ctx, kind, cursor, r.Rows, r.Bytes)
@@ -84,6 +100,7 @@ func (r *Rotation) walk(ctx context.Context, kind dedupe.VaultKind, t *Tally) er
 		if err := r.rewrite(ctx, kind, r.due(page.Items, t), t); err != nil {
 			return err
 		}
+		tell()
 		if err := rest(ctx, time.Since(began)); err != nil {
 			return err
 		}

@@ -66,7 +66,13 @@ func TestRotationBringsEverythingUnderTheFirstKey(t *testing.T) {
 				t.Errorf("counted %+v", got)
 			}
 			all(t, inner, 5, "a", "b")
-			done := rotate(t, inner, nil, "b", "a")
+			told := 0
+			done := rotate(t, inner, func(r *Rotation) {
+				r.Progress = func(r Report) { told = r.Requests.Count() + r.Results.Count() }
+			}, "b", "a")
+			if told != 10 {
+				t.Errorf("told of %d", told)
+			}
 			for _, tally := range []Tally{done.Requests, done.Results} {
 				if tally.Due != 4 || tally.Rewritten != 4 || tally.Changed != 0 || tally.left() != 0 {
 					t.Errorf("rotated %+v", tally)

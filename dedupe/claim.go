@@ -45,6 +45,10 @@ type Claim struct {
 	Attempt int           // 1, 2, …; an attempt that was surely not sent gives its number back
 	Age     time.Duration // since the first claim, by the ledger's clock
 	Trace   string        // traceparent of the first delivery, when this is a later attempt
+	// CredentialID verified the delivery that claims, which may be another one than the receipt's; or the job's delivery.
+	CredentialID string
+	// Told says that there may be evidence of the event already, so that what becomes of this attempt is evidence, too.
+	Told bool
 }
 
 // Kind says what a claim was decided to be.

@@ -88,7 +88,10 @@ func (r *Request) first(row NewRow) verdict {
 	}
 	return verdict{decision: Decision{
 		Kind: Fresh, State: Claimed, Attempt: 1, Trace: row.Trace,
-		Claim: Claim{Scope: row.Scope, EventID: row.EventID, Token: row.Token, Attempt: 1, Trace: row.Trace},
+		Claim: Claim{
+			Scope: row.Scope, EventID: row.EventID, Token: row.Token, Attempt: 1, Trace: row.Trace,
+			CredentialID: row.CredentialID,
+		},
 	}}
 }
 

@@ -178,6 +178,7 @@ func (c *claiming) fresh(attempt int) verdict {
 	v.decision.State, v.decision.Reason, v.decision.Attempt = Claimed, NoReason, attempt
 	v.decision.Claim = Claim{
 		Scope: c.row.Scope, EventID: c.row.EventID, Token: c.token, Attempt: attempt, Age: c.age(), Trace: c.row.Trace,
+		CredentialID: c.r.CredentialID, Told: c.row.moved(),
 	}
 	return v
 }
@@ -194,12 +195,15 @@ func (c *claiming) answer(kind Kind) verdict {
 func (c *claiming) move(to State) *Move {
 	return &Move{
 		Key: c.row.Key, FromState: c.row.State, FromToken: c.row.Token,
-		To: to, Token: c.token, Attempt: c.row.Attempt,
+		To: to, Token: c.token, Attempt: c.row.Attempt, CredentialID: c.r.CredentialID,
 	}
 }
 
 func (c *claiming) evidence(to State, reason Reason) *Evidence {
-	return &Evidence{From: c.row.State, To: to, Attempt: c.row.Attempt, Reason: reason, Status: c.row.Status}
+	return &Evidence{
+		From: c.row.State, To: to, Attempt: c.row.Attempt, Reason: reason, Status: c.row.Status,
+		CredentialID: c.r.CredentialID,
+	}
 }
 
 // age is never negative, whatever the store's clock did.

@@ -109,18 +109,6 @@ type Receipt struct {
 	Evidence     []Evidence
 }
 
-// Evidence is a transition that was not the happy path. The happy path is told by the receipt itself.
-type Evidence struct {
-	At      time.Time
-	From    State
-	To      State
-	Attempt int
-	Reason  Reason
-	Status  int    // of the application's answer; 0: none
-	Actor   string // replica, or person
-	Note    string // a person's reason
-}
-
 // Swept is what one Sweep did.
 type Swept struct {
 	Expired   int // claims whose lease had run out

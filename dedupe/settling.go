@@ -59,8 +59,10 @@ func (s Settlement) move(c Claim) Move {
 	if !s.Counts {
 		m.Attempt--
 	}
-	if s.To != Applied || c.Attempt > 1 {
-		m.Evidence = &Evidence{From: Claimed, To: s.To, Attempt: c.Attempt, Reason: s.Reason, Status: m.Status}
+	if s.To != Applied || c.Attempt > 1 || c.Told {
+		m.Evidence = &Evidence{
+			From: Claimed, To: s.To, Attempt: c.Attempt, Reason: s.Reason, Status: m.Status, CredentialID: c.CredentialID,
+		}
 	}
 	return m
 }

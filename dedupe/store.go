@@ -90,6 +90,9 @@ type Row struct {
 	Sealed       *SealedError // the recorded result cannot be opened, and Response is nil
 }
 
+// moved tells that the row is not as it was inserted. Most such rows have evidence.
+func (row *Row) moved() bool { return !row.Changed.Equal(row.Created) }
+
 // Move is one transition. It sets Changed to the store's now; what is not named here (Created, Fingerprint, …) stays as it
 // is. FromState may equal To.
 type Move struct {
@@ -110,7 +113,9 @@ type Move struct {
 	Job      *Job               // to keep; nil leaves the kept one, if any
 	DropJob  bool
 	JobFor   time.Duration // Dead: kept request, if any, may be forgotten at now + JobFor; 0: never
-	Evidence *Evidence     // nil on the happy path; At is set by the store
+	Evidence *Evidence     // nil on the happy path; what is the store's in it is set by the store
+	// CredentialID is whose a claim is, for the evidence if it is given back. Not stored.
+	CredentialID string
 }
 
 // Archive is what operators read of a store. Listing and finding may be slow; they never lock.

@@ -137,7 +137,7 @@ func (c *candidate) move() Move {
 	attempt := c.row.Attempt + 1
 	return Move{
 		Key: c.row.Key, FromState: Queued, FromToken: c.row.Token, To: Claimed, Token: newToken(), Attempt: attempt,
-		Lease: c.policy.Lease, OnExpiry: c.policy.onWorkExpiry(attempt),
+		Lease: c.policy.Lease, OnExpiry: c.policy.onWorkExpiry(attempt), CredentialID: c.row.CredentialID,
 	}
 }
 
@@ -146,6 +146,7 @@ func (c *candidate) work(move Move, now time.Time) Work {
 		Claim: Claim{
 			Scope: move.Scope, EventID: move.EventID, Token: move.Token, Attempt: move.Attempt,
 			Age: max(0, now.Sub(c.row.Created)), Trace: c.row.Trace,
+			CredentialID: c.row.CredentialID, Told: c.row.moved(),
 		},
 		EventType: c.row.EventType, CredentialID: c.row.CredentialID, Policy: c.policy,
 		Waited: max(0, now.Sub(c.row.NextAttempt)),
@@ -207,6 +208,6 @@ func (k *Keeper) requests(ctx context.Context, keys []Key) ([]*Job, error) {
 func (k *Keeper) giveAllBack(works []Work) {
 	for i := range works {
 		c := works[i].Claim
-		k.requeue(Key{Scope: c.Scope, EventID: c.EventID}, c.Token, c.Attempt)
+		k.requeue(Key{Scope: c.Scope, EventID: c.EventID}, c.Token, c.Attempt, c.CredentialID)
 	}
 }

@@ -18,6 +18,10 @@ type Harness struct {
 	Other dedupe.Backend
 	// Age moves every time that is stored with a row, and with its job, into the past.
 	Age func(key dedupe.Key, by time.Duration) error
+	// Audit is the store's evidence; nil: it is not tested.
+	Audit Audit
+	// Intruder changes the store behind the ledger's back; nil: nobody does.
+	Intruder *Intruder
 	// Wrap decorates a ledger; nil: it is tested bare. Called once per replica.
 	Wrap func(dedupe.Ledger) dedupe.Ledger
 }

@@ -168,7 +168,7 @@ func (e *modelEvent) settle(c dedupe.Claim, s dedupe.Settlement) {
 	if s.Response != nil {
 		status, e.body = s.Response.Status, string(s.Response.Body)
 	}
-	if s.To != dedupe.Applied || c.Attempt > 1 {
+	if s.To != dedupe.Applied || c.Attempt > 1 || e.evidence > 0 {
 		e.evidence++
 	}
 	if !s.Counts {
@@ -235,7 +235,7 @@ func (m *model) forgetAny(t *rapid.T) {
 	if e == nil || e.state == dedupe.Claimed {
 		return
 	}
-	const aged = 7*24*time.Hour + time.Minute
+	const aged = 7*24*time.Hour + unsealed
 	m.age(m.request(id, 1), aged)
 	e.due = e.state == dedupe.Queued
 	if e.dead += aged; e.state == dedupe.Dead && e.dead > policy().Retention.DeadLetter {
@@ -273,6 +273,7 @@ func (m *model) compare(t *rapid.T) {
 	if e := m.events[m.last]; e != nil {
 		m.evidenced(m.request(m.last, 1), e.evidence)
 	}
+	m.audited(m.scope)
 }
 
 // visible is what a list shows of the event.

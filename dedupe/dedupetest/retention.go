@@ -21,7 +21,7 @@ func testRetention(b *bench) {
 		if s.state == dedupe.Applied || s.state == dedupe.Closed {
 			b.expect(b.b, r, s.kind) // and does not renew
 		}
-		b.age(r, 2*time.Minute)
+		b.age(r, unsealed)
 		b.sweep()
 		b.forgotten(r, s)
 	}

@@ -128,22 +128,26 @@ func testEvidence(b *bench) {
 		b.Errorf("the happy path left %+v", got)
 	}
 	r := event("evt_1")
-	b.settle(b.a, b.fresh(b.a, r, 1), notSent())
-	b.settle(b.b, b.fresh(b.b, r, 1), notFinal())
-	b.fresh(b.a, r, 2)
+	by := func(credential string) dedupe.Request {
+		r.CredentialID = credential
+		return r
+	}
+	b.settle(b.a, b.fresh(b.a, by("key-1"), 1), notSent())
+	b.settle(b.b, b.fresh(b.b, by("key-2"), 1), notFinal())
+	b.fresh(b.a, by("key-3"), 2)
 	b.expire(r)
-	b.settle(b.b, b.fresh(b.b, r, 3), dead(job(foreign)))
+	b.settle(b.b, b.fresh(b.b, by("key-4"), 3), dead(job(foreign)))
 	_, err := b.a.Replay(b.ctx, r.Scope, r.EventID, dedupe.Act{Actor: "ada " + foreign, Reason: "why " + foreign})
 	b.act(err)
-	b.settle(b.a, b.fresh(b.a, r, 4), applied("one"))
+	b.settle(b.a, b.fresh(b.a, by("key-5"), 4), applied("one"))
 	b.act(b.b.Reopen(b.ctx, r.Scope, r.EventID, operator))
 	b.sameEvidence(b.receipt(r).Evidence, []dedupe.Evidence{
-		{From: dedupe.Claimed, To: dedupe.Retryable, Attempt: 1, Reason: dedupe.Unreachable, Actor: "a"},
-		{From: dedupe.Claimed, To: dedupe.Retryable, Attempt: 1, Reason: dedupe.NotFinal, Status: 503, Actor: "b"},
-		{From: dedupe.Claimed, To: dedupe.Claimed, Attempt: 2, Reason: dedupe.LeaseExpired, Actor: "b"},
-		{From: dedupe.Claimed, To: dedupe.Dead, Attempt: 3, Reason: dedupe.Quarantined, Actor: "b"},
+		{From: dedupe.Claimed, To: dedupe.Retryable, Attempt: 1, Reason: dedupe.Unreachable, Actor: "a", CredentialID: "key-1"},
+		{From: dedupe.Claimed, To: dedupe.Retryable, Attempt: 1, Reason: dedupe.NotFinal, Status: 503, Actor: "b", CredentialID: "key-2"},
+		{From: dedupe.Claimed, To: dedupe.Claimed, Attempt: 2, Reason: dedupe.LeaseExpired, Actor: "b", CredentialID: "key-4"},
+		{From: dedupe.Claimed, To: dedupe.Dead, Attempt: 3, Reason: dedupe.Quarantined, Actor: "b", CredentialID: "key-4"},
 		{From: dedupe.Dead, To: dedupe.Retryable, Attempt: 3, Reason: dedupe.Replayed, Actor: "ada " + foreign, Note: "why " + foreign},
-		{From: dedupe.Claimed, To: dedupe.Applied, Attempt: 4, Status: 200, Actor: "a"},
+		{From: dedupe.Claimed, To: dedupe.Applied, Attempt: 4, Status: 200, Actor: "a", CredentialID: "key-5"},
 		{From: dedupe.Applied, To: dedupe.Retryable, Attempt: 4, Reason: dedupe.Reopened, Actor: operator.Actor, Note: operator.Reason},
 	})
 }
@@ -156,7 +160,7 @@ func (b *bench) sameEvidence(got, want []dedupe.Evidence) {
 		if got[i].At.IsZero() || got[i].At.Before(last) {
 			b.Errorf("evidence %d is of %v, after %v", i, got[i].At, last)
 		}
-		last, got[i].At = got[i].At, time.Time{}
+		last, got[i].At, got[i].Until, got[i].Sum = got[i].At, time.Time{}, time.Time{}, dedupe.Sum{}
 	}
 	if !reflect.DeepEqual(got, want) {
 		b.Errorf("evidence is\n%+v, want\n%+v", got, want)

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	evidenceSQL = `SELECT e.at, e.from_state, e.to_state, e.attempt, e.reason_id, e.status, e.actor, e.note
-FROM {schema}.evidence e WHERE e.scope_id = $1 AND e.event_id = $2 ORDER BY e.at, e.id`
+	// In the order of a chain, which a clock that was set back does not change.
+	evidenceSQL = `SELECT ` + evidenceColumns + `
+FROM {schema}.evidence e WHERE e.scope_id = $1 AND e.event_id = $2 ORDER BY e.id`
 
 	// A reference is a hash that no index knows: the price of small rows. A name is not hashed with the ID as one string.
 	findSQL = `SELECT ` + rowColumns + `
@@ -48,36 +49,21 @@ func (s *Store) Evidence(ctx context.Context, key dedupe.Key) ([]dedupe.Evidence
 	if err != nil {
 		return nil, err
 	}
-	var list []dedupe.Evidence
-	var ids []nameID
+	var list []toldRow
 	err = s.run(ctx, call{
 		guard: lookupGuard, sql: s.sql.evidence, args: []any{scopes[0], events[0]},
-		begin: func() { list, ids = nil, nil },
+		begin: func() { list = nil },
 		scan: func(rows pgx.Rows) error {
-			told, reason, err := scanEvidence(rows)
-			list, ids = append(list, told), append(ids, reason)
+			var row toldRow
+			err := rows.Scan(row.columns()...)
+			list = append(list, row)
 			return err
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	reasons, err := s.names.tellAll(ctx, ids)
-	for i, id := range ids {
-		list[i].Reason = dedupe.Reason(reasons[id].a)
-	}
-	return list, err
-}
-
-func scanEvidence(rows pgx.Rows) (dedupe.Evidence, nameID, error) {
-	var told dedupe.Evidence
-	var from, to int16
-	var actor, note []byte
-	reason := nameID{kind: reasonName}
-	err := rows.Scan(&told.At, &from, &to, &told.Attempt, &reason.id, &told.Status, &actor, &note)
-	told.From, told.To = dedupe.State(from), dedupe.State(to)
-	told.Actor, told.Note = string(actor), string(note)
-	return told, reason, err
+	return s.told(ctx, list)
 }
 
 // Find implements dedupe.Archive. It reads the whole ledger.

@@ -18,9 +18,14 @@ FROM (SELECT now()) AS t LEFT JOIN LATERAL (
     ORDER BY r.due LIMIT $2
 ) r ON true ORDER BY r.due`
 
-	// over is what may go: the index knows times rounded down.
+	// over is what may go: the index knows times rounded down. Evidence is sealed before it is forgotten, unless nobody seals
+	// for minutes.
 	over = `FROM {schema}.receipts r
     WHERE r.state NOT IN (1, 3) AND r.due < 'infinity'
+      AND (r.chain = ''::bytea OR r.due <= now() - interval '5 minutes' OR (
+        SELECT e.id FROM {schema}.evidence e
+        WHERE e.scope_id = r.scope_id AND e.event_id = r.event_id AND e.checkpoint = 0 AND e.sum <> ''::bytea
+        LIMIT 1) IS NULL)
       AND date_bin('10 seconds', r.due, '2000-01-01 00:00:00+00') <= now() AND r.due <= now()
       AND date_bin('10 seconds', r.due, '2000-01-01 00:00:00+00') >= `
 

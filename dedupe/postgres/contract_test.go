@@ -22,7 +22,7 @@ func harnessOn(t *testing.T, dsn string, change func(*Config)) dedupetest.Harnes
 }
 
 func harnessOf(t *testing.T, conn *pgx.Conn, one, two *Store) dedupetest.Harness {
-	return dedupetest.Harness{Store: one, Other: two, Age: func(key dedupe.Key, by time.Duration) error {
+	return dedupetest.Harness{Store: one, Other: two, Audit: one, Intruder: intruder(t, one, conn), Age: func(key dedupe.Key, by time.Duration) error {
 		for _, s := range []*Store{one, two} {
 			s.expired.passed(by)
 			s.forgotten.passed(by)
@@ -35,6 +35,8 @@ func harnessOf(t *testing.T, conn *pgx.Conn, one, two *Store) dedupetest.Harness
 func TestStoreContract(t *testing.T) { dedupetest.RunStore(t, harness) }
 
 func TestVaultContract(t *testing.T) { dedupetest.RunVault(t, harness) }
+
+func TestAuditContract(t *testing.T) { dedupetest.RunAudit(t, harness) }
 
 func TestLedgerContract(t *testing.T) { dedupetest.RunLedger(t, harness) }
 

@@ -130,14 +130,14 @@ func read(t testing.TB, s *Store, id string) dedupe.Row {
 	return rows[0]
 }
 
-// age moves every time of a receipt and its request into the past, as if so much time had passed.
+// age moves every time of a receipt and its request into the past, as if so much time had passed. Its evidence is sealed
+// against that.
 func age(t testing.TB, conn *pgx.Conn, key dedupe.Key, by time.Duration) error {
 	t.Helper()
 	micros := strconv.FormatInt(by.Microseconds(), 10)
 	for _, sql := range []string{
 		`UPDATE sidecar_test.receipts r SET created = created - i.i, changed = changed - i.i, due = due - i.i`,
 		`UPDATE sidecar_test.jobs r SET until = until - i.i`,
-		`UPDATE sidecar_test.evidence r SET at = at - i.i`,
 	} {
 		sql += ` FROM (SELECT $1::bigint * interval '1 microsecond') AS i(i), sidecar_test.names s
 			WHERE s.kind = 1 AND s.id = r.scope_id AND s.a = $2 AND r.event_id = $3`

@@ -164,3 +164,42 @@ func TestOldSchemaIsBroughtUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A step that needs a table for itself does not queue up behind whoever holds it, with everybody else behind it: it fails
+// soon, and is tried again. Rows of the version before are there afterwards, and what that version goes on to write is, too.
+func TestAStepMakesNobodyWait(t *testing.T) {
+	dsn := freshDB(t)
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, conn := open(t, dsn, nil), connect(t, dsn)
+	err = pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error { return s.migrate(t.Context(), tx, steps[:3]) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, conn, `INSERT INTO sidecar_test.names VALUES (1, 7, 'acme/orders', '')`)
+	exec(t, conn, `INSERT INTO sidecar_test.evidence (at, scope_id, reason_id, attempt, from_state, to_state, status, event_id, actor, note)
+		VALUES (now(), 7, 0, 1, 1, 2, 0, 'evt_1', 'old', '')`)
+	err = pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), "SELECT FROM sidecar_test.receipts"); err != nil {
+			return err
+		}
+		if err := s.Migrate(t.Context()); err == nil {
+			t.Error("the step was made beside somebody's transaction")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rows := ask[int64](t, conn, "SELECT count(*) FROM sidecar_test.evidence WHERE sum = '' AND checkpoint = 0 AND until = 'infinity'"); rows != 1 {
+		t.Errorf("%d rows of the older version are there", rows)
+	}
+	if got, err := s.Unsealed(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("rows of the older version are to be sealed: %v, %v", got, err)
+	}
+}

@@ -16,10 +16,10 @@ const (
     SELECT * FROM unnest($1::integer[], $2::bytea[], $3::smallint[], $4::bytea[], $5::smallint[], $6::bytea[],
         $7::integer[], $8::integer[], $9::smallint[], $10::bytea[], $11::bytea[], $12::bigint[], $13::smallint[],
         $14::smallint[], $15::bytea[], $16::bigint[], $17::boolean[], $18::smallint[], $19::smallint[], $20::integer[],
-        $21::integer[], $22::smallint[], $23::bytea[], $24::bytea[])
+        $21::integer[], $22::smallint[], $23::bytea[], $24::bytea[], $25::bytea[], $26::bytea[])
     WITH ORDINALITY AS m(scope_id, event_id, from_state, from_token, to_state, token, attempt, reason_id, status, head,
         body, wait, on_expiry, job, request, job_wait, told, told_from, told_to, told_attempt, told_reason, told_status,
-        told_actor, told_note, n)
+        told_actor, told_note, told_credential, content, n)
 ), `
 	movePlainInput = `WITH m AS MATERIALIZED (
     SELECT * FROM unnest($1::integer[], $2::bytea[], $3::smallint[], $4::bytea[], $5::smallint[], $6::bytea[],
@@ -33,10 +33,20 @@ const (
     SET changed = now(), state = m.to_state, token = m.token, attempt = m.attempt, reason_id = m.reason_id,
         status = m.status, head = m.head, body = m.body, on_expiry = m.on_expiry,
         due = CASE WHEN m.wait < 0 THEN 'infinity' ELSE now() + m.wait * interval '1 microsecond' END,
-        job = CASE m.job WHEN 0 THEN r.job WHEN 1 THEN 1 ELSE CASE r.job WHEN 1 THEN 2 ELSE 0 END END
+        job = CASE m.job WHEN 0 THEN r.job WHEN 1 THEN 1 ELSE CASE r.job WHEN 1 THEN 2 ELSE 0 END END`
+
+	// An event's evidence is a chain, and its receipt knows the last link: under the row's lock, and of the row's newest
+	// version, whatever this statement's snapshot shows of the evidence. An end that never comes is the greatest number.
+	moveChain = `,
+        chain = CASE WHEN m.told THEN sha256(r.chain || int8send((extract(epoch FROM now()) * 1000000)::bigint) ||
+            int8send(CASE WHEN m.to_state IN (1, 3) OR m.wait < 0 THEN 9223372036854775807
+                ELSE (extract(epoch FROM now() + m.wait * interval '1 microsecond') * 1000000)::bigint END) || m.content)
+            ELSE r.chain END`
+
+	moveFrom = `
     FROM m
     WHERE r.scope_id = m.scope_id AND r.event_id = m.event_id AND r.state = m.from_state AND r.token = m.from_token
-    RETURNING m.n, r.scope_id, r.event_id, r.job
+    RETURNING m.n, r.scope_id, r.event_id, r.job, r.chain
 ), dropped AS (
     DELETE FROM {schema}.jobs j USING made
     WHERE made.job = 2 AND j.scope_id = made.scope_id AND j.event_id = made.event_id
@@ -53,9 +63,12 @@ const (
     FROM made JOIN m USING (n)
     WHERE m.request IS NULL AND made.job = 1 AND j.scope_id = made.scope_id AND j.event_id = made.event_id
 ), told AS (
-    INSERT INTO {schema}.evidence (at, scope_id, reason_id, attempt, from_state, to_state, status, event_id, actor, note)
-    SELECT now(), m.scope_id, m.told_reason, m.told_attempt, m.told_from, m.told_to, m.told_status, m.event_id,
-        m.told_actor, m.told_note
+    INSERT INTO {schema}.evidence (at, until, scope_id, reason_id, attempt, from_state, to_state, status, event_id, actor,
+        note, credential, sum)
+    SELECT now(), CASE WHEN m.to_state IN (1, 3) OR m.wait < 0 THEN 'infinity'
+            ELSE now() + m.wait * interval '1 microsecond' END,
+        m.scope_id, m.told_reason, m.told_attempt, m.told_from, m.told_to, m.told_status, m.event_id,
+        m.told_actor, m.told_note, m.told_credential, made.chain
     FROM made JOIN m USING (n) WHERE m.told ORDER BY n
 )`
 	moveAnswer = ` SELECT n, job FROM made`
@@ -76,8 +89,8 @@ SET changed = now(), state = 4, attempt = $4::integer, reason_id = 0, status = $
 WHERE r.scope_id = $1::integer AND r.event_id = $2::bytea AND r.state = $9::smallint AND r.token = $3::bytea AND r.job <> 1
 RETURNING 1::bigint, r.job`
 
-	moveSQL    = movePlainInput + moveUpdate + moveAnswer
-	moveAllSQL = moveInput + moveUpdate + moveRest + moveAnswer
+	moveSQL    = movePlainInput + moveUpdate + moveFrom + moveAnswer
+	moveAllSQL = moveInput + moveUpdate + moveChain + moveFrom + moveRest + moveAnswer
 )
 
 // What becomes of a kept request.
@@ -139,12 +152,12 @@ func (s *Store) move(ctx context.Context, moves []dedupe.Move, statement func(*t
 	}
 	sql, args := statement(newTransition(moves, ids), &s.sql)
 	made = make([]bool, len(moves))
+	var n int64
+	var job int16
 	err = s.run(ctx, call{
 		guard: keyGuard, sql: sql, args: args, rows: len(moves),
 		begin: func() { kept = 0; clear(made) },
 		scan: func(rows pgx.Rows) error {
-			var n int64
-			var job int16
 			if err := rows.Scan(&n, &job); err != nil {
 				return err
 			}

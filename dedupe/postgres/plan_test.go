@@ -225,8 +225,11 @@ func explain(t *testing.T, conn *pgx.Conn, guard, sql string) string {
 		if _, err := tx.Exec(t.Context(), "PREPARE explained AS "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
-		nulls := strings.TrimSuffix(strings.Repeat("NULL,", count), ",")
-		rows, err := tx.Query(t.Context(), "EXPLAIN EXECUTE explained("+nulls+")", pgx.QueryExecModeSimpleProtocol)
+		nulls := ""
+		if count > 0 {
+			nulls = "(" + strings.TrimSuffix(strings.Repeat("NULL,", count), ",") + ")"
+		}
+		rows, err := tx.Query(t.Context(), "EXPLAIN EXECUTE explained"+nulls, pgx.QueryExecModeSimpleProtocol)
 		if err != nil {
 			return err
 		}

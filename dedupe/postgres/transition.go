@@ -15,7 +15,7 @@ type transition struct {
 	told                                                []bool
 	toldFrom, toldTo, toldStatus                        []int16
 	toldAttempt, toldReason                             []int32
-	toldActor, toldNote                                 [][]byte
+	toldActor, toldNote, toldCredential, contents       [][]byte
 	rich                                                bool // some move does more than change its row
 }
 
@@ -28,7 +28,7 @@ func newTransition(moves []dedupe.Move, ids map[name]int32) *transition {
 		t.add(&moves[i], ids)
 		if t.rich {
 			t.addJob(&moves[i])
-			t.addEvidence(moves[i].Evidence, ids)
+			t.addEvidence(&moves[i], ids)
 		}
 	}
 	return t
@@ -122,11 +122,16 @@ func (t *transition) addJob(m *dedupe.Move) {
 	t.jobWaits = append(t.jobWaits, orNever(m.JobFor))
 }
 
-func (t *transition) addEvidence(told *dedupe.Evidence, ids map[name]int32) {
+func (t *transition) addEvidence(m *dedupe.Move, ids map[name]int32) {
+	told, content := m.Evidence, []byte{}
 	t.told = append(t.told, told != nil)
 	if told == nil {
 		told = &dedupe.Evidence{}
+	} else {
+		sum := told.Content(m.Key)
+		content = sum[:]
 	}
+	t.contents = append(t.contents, content)
 	t.toldFrom = append(t.toldFrom, int16(told.From))
 	t.toldTo = append(t.toldTo, int16(told.To))
 	t.toldAttempt = append(t.toldAttempt, int32(told.Attempt))
@@ -134,6 +139,7 @@ func (t *transition) addEvidence(told *dedupe.Evidence, ids map[name]int32) {
 	t.toldStatus = append(t.toldStatus, int16(told.Status))
 	t.toldActor = append(t.toldActor, bytesOf(told.Actor))
 	t.toldNote = append(t.toldNote, bytesOf(told.Note))
+	t.toldCredential = append(t.toldCredential, bytesOf(told.CredentialID))
 }
 
 // statement is the one for every kind of moves.
@@ -144,7 +150,7 @@ func (t *transition) statement(sql *statements) (string, []any) {
 		return sql.move, args
 	}
 	return sql.moveAll, append(args, t.requests, t.jobWaits, t.told, t.toldFrom, t.toldTo, t.toldAttempt, t.toldReason,
-		t.toldStatus, t.toldActor, t.toldNote)
+		t.toldStatus, t.toldActor, t.toldNote, t.toldCredential, t.contents)
 }
 
 // apply is the statement for moves that apply. A single row has one of its own, which takes much less time.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"time"
@@ -18,25 +19,16 @@ const defaultLimit = 100
 
 // Evidence implements dedupe.Archive.
 func (s *Store) Evidence(ctx context.Context, key dedupe.Key) ([]dedupe.Evidence, error) {
-	const query = `SELECT at, from_state, to_state, attempt, reason, status, actor, note FROM evidence
-		WHERE receipt = (SELECT id FROM receipts WHERE scope = ? AND event_id = ?) ORDER BY id`
-	rows, err := s.db.QueryContext(ctx, query, key.Scope, key.EventID)
+	const query = `SELECT id FROM receipts WHERE scope = ? AND event_id = ?`
+	var id int64
+	err := s.db.QueryRowContext(ctx, query, key.Scope, key.EventID).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var all []dedupe.Evidence
-	for rows.Next() {
-		var e dedupe.Evidence
-		var at int64
-		var actor, note []byte
-		if err := rows.Scan(&at, &e.From, &e.To, &e.Attempt, &e.Reason, &e.Status, &actor, &note); err != nil {
-			return nil, err
-		}
-		e.At, e.Actor, e.Note = instant(at), string(actor), string(note)
-		all = append(all, e)
-	}
-	return all, rows.Err()
+	return told(ctx, s.db, id)
 }
 
 // Find implements dedupe.Archive. References are not stored: it reads every key, a page at a time.

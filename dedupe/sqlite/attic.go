@@ -18,10 +18,14 @@ func (s *Store) Expired(ctx context.Context, grace time.Duration, limit int) ([]
 	return scanRows(rows)
 }
 
-// Forget implements dedupe.Attic. Evidence and jobs go with their receipts.
+// Forget implements dedupe.Attic. Evidence and jobs go with their receipts; evidence is sealed before, unless nobody seals
+// for five minutes.
 func (s *Store) Forget(ctx context.Context, limit int) (receipts, jobs int, err error) {
 	const oldReceipts = `DELETE FROM receipts WHERE id IN
-		(SELECT id FROM receipts WHERE expires > 0 AND expires <= ? AND state NOT IN (1, 3) ORDER BY expires LIMIT ?)`
+		(SELECT id FROM receipts WHERE expires > 0 AND expires <= ?1 AND state NOT IN (1, 3)
+		AND (chain = x'' OR expires <= ?1 - 300000000 OR NOT EXISTS
+			(SELECT 1 FROM evidence WHERE receipt = receipts.id AND checkpoint = 0 AND sum <> x''))
+		ORDER BY expires LIMIT ?2)`
 	const oldJobs = `DELETE FROM jobs WHERE receipt IN
 		(SELECT receipt FROM jobs JOIN receipts ON receipts.id = jobs.receipt
 		WHERE jobs.expires > 0 AND jobs.expires <= ? AND receipts.state = 5 ORDER BY jobs.expires LIMIT ?)`

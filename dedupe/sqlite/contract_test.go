@@ -11,11 +11,12 @@ import (
 
 func TestStore(t *testing.T)  { dedupetest.RunStore(t, harness) }
 func TestVault(t *testing.T)  { dedupetest.RunVault(t, harness) }
+func TestAudit(t *testing.T)  { dedupetest.RunAudit(t, harness) }
 func TestLedger(t *testing.T) { dedupetest.RunLedger(t, harness) }
 
 func harness(t *testing.T) dedupetest.Harness {
 	store := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
-	return dedupetest.Harness{Store: store, Age: store.age}
+	return dedupetest.Harness{Store: store, Audit: store, Intruder: store.intruder(), Age: store.age}
 }
 
 func openFile(t *testing.T, path string) *Store {

@@ -88,10 +88,31 @@ func (t *transition) job(ctx context.Context, id int64) error {
 	return err
 }
 
+// evidence adds a row and continues the event's chain with it.
 func (t *transition) evidence(ctx context.Context, id int64, e *dedupe.Evidence) error {
+	var chain []byte
+	if err := t.tx.StmtContext(ctx, t.s.statements.selectChain).QueryRowContext(ctx, id).Scan(&chain); err != nil {
+		return err
+	}
+	row := *e
+	row.At, row.Until = t.now, instant(t.until())
+	sum := row.Link(t.move.Key, sumOf(chain))
 	_, err := t.tx.StmtContext(ctx, t.s.statements.insertEvidence).ExecContext(ctx,
-		id, t.now.UnixMicro(), e.From, e.To, e.Attempt, e.Reason, e.Status, blob(e.Actor), blob(e.Note))
+		id, row.At.UnixMicro(), t.until(), e.From, e.To, e.Attempt, e.Reason, e.Status, blob(e.Actor), blob(e.Note),
+		blob(e.CredentialID), sum[:])
+	if err != nil {
+		return err
+	}
+	_, err = t.tx.StmtContext(ctx, t.s.statements.updateChain).ExecContext(ctx, sum[:], id)
 	return err
+}
+
+// until is when the receipt may be forgotten: never while it is claimed or queued.
+func (t *transition) until() int64 {
+	if t.move.To == dedupe.Claimed || t.move.To == dedupe.Queued {
+		return 0
+	}
+	return until(t.now, t.move.Expires)
 }
 
 // Read implements dedupe.Store.

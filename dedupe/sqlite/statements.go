@@ -20,8 +20,13 @@ const (
 		response_body = ?, omitted = ?, lease_until = ?, on_expiry = ?, next_attempt = ?, expires = ?, changed = ?
 		WHERE scope = ? AND event_id = ? AND state = ? AND token = ? RETURNING id`
 
-	insertEvidence = `INSERT INTO evidence (receipt, at, from_state, to_state, attempt, reason, status, actor, note)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertEvidence = `INSERT INTO evidence (receipt, at, until, from_state, to_state, attempt, reason, status, actor, note,
+		credential, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+	// The sum of the last row, which the next one continues.
+	selectChain = `SELECT chain FROM receipts WHERE id = ?`
+
+	updateChain = `UPDATE receipts SET chain = ? WHERE id = ?`
 
 	upsertJob = `INSERT OR REPLACE INTO jobs (receipt, method, target, host, header, body, expires)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`
@@ -35,6 +40,7 @@ const (
 type statements struct {
 	insertReceipt, selectBound, selectReceipt, updateReceipt *sql.Stmt
 	insertEvidence, upsertJob, updateJob, deleteJob          *sql.Stmt
+	selectChain, updateChain                                 *sql.Stmt
 }
 
 func (s *statements) prepare(ctx context.Context, db *sql.DB) error {
@@ -45,6 +51,7 @@ func (s *statements) prepare(ctx context.Context, db *sql.DB) error {
 		{&s.insertReceipt, insertReceipt}, {&s.selectBound, selectBound}, {&s.selectReceipt, selectReceipt},
 		{&s.updateReceipt, updateReceipt}, {&s.insertEvidence, insertEvidence}, {&s.upsertJob, upsertJob},
 		{&s.updateJob, updateJob}, {&s.deleteJob, deleteJob},
+		{&s.selectChain, selectChain}, {&s.updateChain, updateChain},
 	} {
 		prepared, err := db.PrepareContext(ctx, each.text)
 		if err != nil {

@@ -1,0 +1,187 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+)
+
+// line is the audit of a scope's checkpoints, in their order.
+type line struct {
+	*visit
+	anchors map[int64]dedupe.Sum
+	low     int64 // number of the first anchor
+	high    int64
+	ends    dedupe.Ends       // when this audit began
+	oldest  int64             // checkpoint that is still needed
+	last    dedupe.Checkpoint // that was looked at
+	gone    gone
+	// unsealed are rows that no checkpoint had when ends was looked at, or later: none of the chain's leaves is theirs.
+	unsealed map[leaf]bool
+}
+
+// maxUnsealed bounds how many of them are remembered.
+const maxUnsealed = 100_000
+
+func newLine(v *visit, anchors []Anchor) *line {
+	l := &line{visit: v, anchors: map[int64]dedupe.Sum{}}
+	l.gone = gone{scope: v.summary.Scope, open: map[[8]byte]int64{}, found: v.found}
+	for _, a := range anchors {
+		if a.Scope != v.summary.Scope {
+			continue
+		}
+		if before, twice := l.anchors[a.Number]; twice && before != a.Sum {
+			v.found(ofCheckpoint(AnchorMismatch, a.Scope, a.Number, "two anchors of this checkpoint differ"))
+		}
+		l.anchors[a.Number] = a.Sum
+		l.high = max(l.high, a.Number)
+		if l.low == 0 || a.Number < l.low {
+			l.low = a.Number
+		}
+	}
+	return l
+}
+
+// read looks at every checkpoint that there was when it began.
+func (l *line) read(ctx context.Context) (err error) {
+	if l.ends, err = l.source.Ends(ctx, l.summary.Scope); err != nil {
+		return err
+	}
+	l.oldest = max(1, l.ends.Newest.Oldest)
+	if err = l.readUnsealed(ctx); err != nil {
+		return err
+	}
+	for from, more := int64(0), true; more; {
+		page, err := l.source.Chain(ctx, l.summary.Scope, from, chainPage)
+		if err != nil {
+			return err
+		}
+		more = len(page) == chainPage
+		for i := range page {
+			if page[i].Number > l.ends.Newest.Number {
+				more = false
+				break
+			}
+			if err := l.add(ctx, &page[i]); err != nil {
+				return err
+			}
+			from = page[i].Number + 1
+		}
+	}
+	l.end()
+	return nil
+}
+
+// readUnsealed also looks for rows without a receipt among them.
+func (l *line) readUnsealed(ctx context.Context) error {
+	l.unsealed = map[leaf]bool{}
+	for after := int64(0); ; {
+		rows, err := l.source.Marked(ctx, l.summary.Scope, 0, after, rowPage)
+		if err != nil {
+			return err
+		}
+		for i := range rows.Rows {
+			row := &rows.Rows[i]
+			if row.Orphan {
+				l.found(ofEvent(ReceiptMissing, dedupe.Key{Scope: l.summary.Scope, EventID: row.EventID}, 0, noReceipt))
+			}
+			if len(l.unsealed) < maxUnsealed {
+				l.unsealed[leafOf(l.summary.Scope, row)] = true
+			}
+			after = row.ID
+		}
+		if len(rows.Rows) < rowPage {
+			return nil
+		}
+	}
+}
+
+func (l *line) add(ctx context.Context, c *dedupe.Checkpoint) error {
+	if err := l.follow(ctx, c); err != nil {
+		return err
+	}
+	if c.Total() != c.Sum {
+		l.found(ofCheckpoint(CheckpointAltered, c.Scope, c.Number, "its sum is not that of its contents"))
+	}
+	l.anchor(c)
+	m := newMatching(c, l.found)
+	if err := m.read(ctx, l.source); err != nil {
+		return err
+	}
+	m.end(&l.gone, l.unsealed)
+	l.summary.Checkpoints++
+	l.summary.EndsAt = c.Number
+	l.last = *c
+	l.last.Leaves = nil
+	return nil
+}
+
+// follow tells whether a checkpoint follows the one before it. The chain may begin at one up to the oldest that is needed,
+// and a notary may be at work on that beside this audit.
+func (l *line) follow(ctx context.Context, c *dedupe.Checkpoint) error {
+	if l.summary.BeginsAt > 0 && c.Number == l.last.Number+1 {
+		if c.Previous != l.last.Sum {
+			l.found(ofCheckpoint(CheckpointAltered, c.Scope, c.Number, "it does not follow the checkpoint before it"))
+		}
+		return nil
+	}
+	if c.Number > l.oldest {
+		now, err := l.source.Ends(ctx, l.summary.Scope)
+		if err != nil {
+			return err
+		}
+		l.oldest = max(l.oldest, now.Newest.Oldest)
+	}
+	if c.Number > l.oldest {
+		l.found(ofCheckpoint(CheckpointMissing, c.Scope, c.Number-1,
+			fmt.Sprintf("%d to %d are not there", l.last.Number+1, c.Number-1)))
+		if l.summary.BeginsAt == 0 {
+			l.summary.BeginsAt = c.Number
+		}
+		return nil
+	}
+	if c.Number == 1 && c.Previous != (dedupe.Sum{}) {
+		l.found(ofCheckpoint(CheckpointAltered, c.Scope, c.Number, "it is the first and follows another one"))
+	}
+	l.summary.BeginsAt = c.Number
+	clear(l.gone.open)
+	return nil
+}
+
+// anchor compares a checkpoint with what was seen of it before.
+func (l *line) anchor(c *dedupe.Checkpoint) {
+	seen, known := l.anchors[c.Number]
+	delete(l.anchors, c.Number)
+	switch {
+	case !known && c.Number > l.low && c.Number < l.high:
+		l.summary.Unanchored++
+	case !known:
+	case seen != c.Sum:
+		l.found(ofCheckpoint(AnchorMismatch, c.Scope, c.Number, "it is another one than the anchor's"))
+	default:
+		l.summary.Anchored++
+	}
+}
+
+// end looks at what no checkpoint was there for.
+func (l *line) end() {
+	l.gone.end()
+	l.summary.Forgotten = max(0, l.gone.count-int64(len(l.gone.open)))
+	scope := l.summary.Scope
+	if l.ends.Last > l.summary.EndsAt {
+		l.found(ofCheckpoint(CheckpointMissing, scope, l.ends.Last, "rows are sealed by it, and it is not there"))
+	}
+	if l.ends.First > 0 && l.ends.First < l.summary.BeginsAt {
+		l.found(ofCheckpoint(CheckpointMissing, scope, l.ends.First, "rows are sealed by it, and it is not there"))
+	}
+	for _, number := range slices.Sorted(maps.Keys(l.anchors)) {
+		if number < l.summary.BeginsAt {
+			l.summary.Retired++
+			continue
+		}
+		l.found(ofCheckpoint(AnchorMismatch, scope, number, "there is no such checkpoint"))
+	}
+}

@@ -21,7 +21,7 @@ const (
 type command struct {
 	name    string
 	summary string
-	run     func(p *program, ctx context.Context, args []string) error // nil: not supported in this version
+	run     func(p *program, ctx context.Context, args []string) error
 }
 
 func commands() []command {
@@ -44,7 +44,7 @@ func commands() []command {
 		{"selftest", "judge synthetic deliveries by the configuration, without the application", (*program).selftest},
 		{"version", "print version, commit and Go version", (*program).version},
 		{"capacity", "plan the ledger's size, and measure it", (*program).capacity},
-		{"audit", "export what persons changed", nil},
+		{"audit", "verify|export: has evidence been changed, and all of it", (*program).audit},
 	}
 }
 
@@ -71,14 +71,9 @@ func (p *program) dispatch(ctx context.Context, args []string) int {
 		return p.finish(p.version(ctx, nil))
 	}
 	for _, known := range commands() {
-		if known.name != args[0] {
-			continue
+		if known.name == args[0] {
+			return p.finish(known.run(p, ctx, args[1:]))
 		}
-		if known.run == nil {
-			fmt.Fprintf(p.err, "sidecar %s: not supported in this version\n", known.name)
-			return exitUsage
-		}
-		return p.finish(known.run(p, ctx, args[1:]))
 	}
 	fmt.Fprintf(p.err, "sidecar: unknown command %q\n\n", args[0])
 	usage(p.err)
@@ -110,16 +105,8 @@ func (p *program) finish(err error) int {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "Usage: sidecar [COMMAND] [FLAGS]\n\nMakes webhook retries safe for applications that know nothing of them.\n\nCommands:\n")
 	for _, known := range commands() {
-		if known.run != nil {
-			fmt.Fprintf(w, "  %-13s %s\n", known.name, known.summary)
-		}
+		fmt.Fprintf(w, "  %-13s %s\n", known.name, known.summary)
 	}
-	fmt.Fprint(w, "\nNot supported in this version:")
-	for _, known := range commands() {
-		if known.run == nil {
-			fmt.Fprintf(w, " %s", known.name)
-		}
-	}
-	fmt.Fprint(w, "\n\nsidecar COMMAND -h tells a command's flags. Settings come from the environment, integrations from the file\n"+
+	fmt.Fprint(w, "\nsidecar COMMAND -h tells a command's flags. Settings come from the environment, integrations from the file\n"+
 		"that SIDECAR_CONFIG names. Exit status: 0 done, 1 failed, 2 wrong usage or configuration.\n")
 }

@@ -51,6 +51,7 @@ func (s *server) run(ctx context.Context, signals <-chan os.Signal) error {
 	group.Go(func() error { return s.health.reach(background, s.upstream.Reachable) })
 	group.Go(func() error { return s.prepareLedger(background) })
 	group.Go(func() error { return s.sweep(background) })
+	group.Go(func() error { return s.notary.Run(background) })
 	group.Go(func() error { return s.active.life.run(background) })
 	group.Go(func() error { return s.cache.Run(background) })
 	group.Go(func() error { return s.attention.Run(background) })

@@ -36,6 +36,7 @@ type server struct {
 	keeper    *dedupe.Keeper
 	cache     *rediscache.Cache
 	desk      dedupe.Desk // of the keeper; what it reopens, the cache forgets
+	notary    *worker.Checkpointer
 	attention *telemetry.Attention
 	health    *health
 	telemetry *telemetry.Providers
@@ -139,6 +140,9 @@ func (s *server) buildLedger(ctx context.Context) error {
 	}
 	s.desk = s.cache.Desk(s.keeper)
 	if s.attention, err = telemetry.NewAttention(s.telemetry.Meter, s.keeper); err != nil {
+		return err
+	}
+	if err := s.buildNotary(); err != nil {
 		return err
 	}
 	return telemetry.ObserveCache(s.telemetry.Meter, s.cache.Stats)

@@ -24,10 +24,17 @@ const restartPatience = 3 * time.Second
 // store is the ledger's rows, wherever they are. Closing it ends running calls.
 type store struct {
 	dedupe.Backend
-	vault dedupe.Vault // what is stored, as it is stored
-	book  dedupe.CredentialBook
-	ping  func(ctx context.Context) error // brings the schema up to date where that is wanted
-	close func()
+	vault    dedupe.Vault // what is stored, as it is stored
+	book     dedupe.CredentialBook
+	evidence evidence
+	ping     func(ctx context.Context) error // brings the schema up to date where that is wanted
+	close    func()
+}
+
+// evidence is what is sealed in checkpoints and audited.
+type evidence interface {
+	dedupe.Checkpoints
+	dedupe.Histories
 }
 
 // openStore opens the ledger. A PostgreSQL out of reach is no error: it is connected to when it is needed. An embedded
@@ -43,7 +50,7 @@ func openStore(ctx context.Context, settings config.Settings, patience time.Dura
 	if err != nil {
 		return nil, config.Problems{{Key: "DATABASE_URL", Text: err.Error()}}
 	}
-	return &store{opened, opened, opened, opened.Ping, opened.Close}, nil
+	return &store{opened, opened, opened, opened, opened.Ping, opened.Close}, nil
 }
 
 func openEmbedded(ctx context.Context, path string, patience time.Duration) (*store, error) {
@@ -51,7 +58,7 @@ func openEmbedded(ctx context.Context, path string, patience time.Duration) (*st
 		opened, err := sqlite.Open(ctx, path)
 		if err == nil {
 			ping := func(context.Context) error { return nil }
-			return &store{opened, opened, opened, ping, func() { _ = opened.Close() }}, nil
+			return &store{opened, opened, opened, opened, ping, func() { _ = opened.Close() }}, nil
 		}
 		if !errors.Is(err, sqlite.ErrHeld) || time.Now().After(deadline) {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/audit"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/telemetry"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
@@ -55,6 +56,18 @@ func (s *server) finish(ctx context.Context) error {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+// buildNotary makes what seals evidence. Its questions to the ledger are few: one a minute where nothing is new.
+func (s *server) buildNotary() error {
+	notary, err := audit.NewNotary(audit.NotaryConfig{Store: s.store.evidence})
+	if err != nil {
+		return err
+	}
+	if s.notary, err = worker.NewCheckpointer(worker.CheckpointerConfig{Notary: notary, Log: s.log}); err != nil {
+		return err
+	}
+	return telemetry.ObserveEvidence(s.telemetry.Meter, s.notary.Sealed)
 }
 
 func (s *server) sweep(ctx context.Context) error {

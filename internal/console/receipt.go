@@ -31,6 +31,7 @@ type Receipt struct {
 	Expires     *time.Time   `json:"expires,omitempty"`
 	Result      *Result      `json:"result,omitempty"`
 	ResultSeal  *Seal        `json:"result_seal,omitempty"` // the recorded result cannot be opened
+	Evidence    string       `json:"evidence,omitempty"`    // whole, broken or unchained; none without transitions
 	Transitions []Transition `json:"transitions,omitempty"`
 }
 
@@ -74,6 +75,11 @@ type Transition struct {
 	Status  int       `json:"status,omitempty"`
 	Actor   string    `json:"actor,omitempty"`
 	Note    string    `json:"note,omitempty"`
+
+	Credential string     `json:"credential,omitempty"` // of the delivery or job; none of a person and the sweeper
+	Until      *time.Time `json:"until,omitempty"`      // when the receipt may be forgotten, as of this transition
+	Sum        string     `json:"sum,omitempty"`        // continues the event's chain; none of an older version
+	Checkpoint int64      `json:"checkpoint,omitempty"` // that sealed it; none yet
 }
 
 // NewReceipt translates a receipt.
@@ -95,10 +101,20 @@ func NewReceipt(r dedupe.Receipt) Receipt {
 		shown.NextAttempt = known(r.NextAttempt)
 	}
 	for _, e := range r.Evidence {
-		shown.Transitions = append(shown.Transitions, Transition{
-			At: e.At.UTC(), From: e.From.String(), To: e.To.String(), Attempt: e.Attempt, Reason: string(e.Reason),
-			Status: e.Status, Actor: e.Actor, Note: e.Note,
-		})
+		shown.Transitions = append(shown.Transitions, newTransition(e))
+	}
+	shown.Evidence = chainOf(r)
+	return shown
+}
+
+func newTransition(e dedupe.Evidence) Transition {
+	shown := Transition{
+		At: e.At.UTC(), From: e.From.String(), To: e.To.String(), Attempt: e.Attempt, Reason: string(e.Reason),
+		Status: e.Status, Actor: e.Actor, Note: e.Note,
+		Credential: e.CredentialID, Until: known(e.Until), Checkpoint: e.Checkpoint,
+	}
+	if e.Sum != (dedupe.Sum{}) {
+		shown.Sum = e.Sum.String()
 	}
 	return shown
 }

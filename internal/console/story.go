@@ -36,6 +36,9 @@ func Story(w io.Writer, r dedupe.Receipt, now time.Time) error {
 	if r.Sealed != nil {
 		page.row("result", "recorded, and %s", r.Sealed.Cause())
 	}
+	if len(r.Evidence) > 0 {
+		page.row("evidence", "%s", evidenceLine(r))
+	}
 	page.line("")
 	page.line("What happened")
 	for _, step := range steps(r) {
@@ -74,7 +77,7 @@ type step struct {
 func steps(r dedupe.Receipt) []step {
 	told := []step{{r.Created, "first delivery, verified by credential " + r.CredentialID}}
 	for _, e := range r.Evidence {
-		told = append(told, step{e.At, transition(e)})
+		told = append(told, step{e.At, transition(e) + otherCredential(r, e)})
 	}
 	if r.State == dedupe.Applied && !inEvidence(r) {
 		told = append(told, step{r.Changed, fmt.Sprintf("attempt %d: the application answered %d, recorded", r.Attempts, r.Status)})

@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -39,7 +40,13 @@ func everything(t *testing.T) *watched {
 	if err := attention.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
+	if err := telemetry.ObserveEvidence(w.providers.Meter, time.Now); err != nil {
+		t.Fatal(err)
+	}
 	attempt(t, w, worker.OutcomeQueued)
+	if _, err := telemetry.NewSeal(slog.New(slog.DiscardHandler), w.providers.Meter, func() (time.Time, bool) { return time.Time{}, false }); err != nil {
+		t.Fatal(err)
+	}
 	database, err := telemetry.NewDatabase(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans)).Tracer("test"), w.providers.Meter)
 	if err != nil {
 		t.Fatal(err)

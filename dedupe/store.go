@@ -132,11 +132,13 @@ type Archive interface {
 
 // Attic is what the sweeper needs of a store.
 type Attic interface {
-	// Expired returns up to limit claimed rows whose lease ran out at least grace ago, and nobody else is being asked to
-	// sweep at the moment (another replica's sweep makes it return none where the store can tell).
+	// Expired returns up to limit claimed rows whose lease ran out at least grace ago, the oldest first. Replicas that ask
+	// at the same time may get the same rows; the moves that follow are fenced.
 	Expired(ctx context.Context, grace time.Duration, limit int) ([]Row, error)
 	// Forget deletes up to limit receipts whose time is over (never a claimed or queued one) with their evidence and kept
-	// request, and up to limit kept requests whose time is over, of dead events only.
+	// request, and up to limit kept requests whose time is over, of dead events only. An event goes as a whole or stays as a
+	// whole. Replicas that forget at the same time share the work, and nobody waits for a row that somebody else holds: it is
+	// passed over, and found again.
 	Forget(ctx context.Context, limit int) (receipts, jobs int, err error)
 }
 

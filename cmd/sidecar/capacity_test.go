@@ -165,3 +165,17 @@ func TestCapacityWithoutItsIntegrations(t *testing.T) {
 		t.Error("the command made a ledger")
 	}
 }
+
+// Whatever is written, a factor is a number within its bounds or an error.
+func FuzzFactor(f *testing.F) {
+	for _, text := range []string{"1", "1e6", "0x1p3", "-0", "NaN", "Inf", "1_000", "1e-400", "1e400", "٣", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var value float64
+		err := parseFactor(text, 1, mostDays, &value)
+		if err == nil && !(value >= 1 && value <= mostDays) || err != nil && value != 0 {
+			t.Errorf("%q is %v, %v", text, value, err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
@@ -19,6 +20,7 @@ type line struct {
 	oldest  int64             // checkpoint that is still needed
 	last    dedupe.Checkpoint // that was looked at
 	gone    gone
+	now     time.Time // when the last rows were read
 	// unsealed are rows that no checkpoint had when ends was looked at, or later: none of the chain's leaves is theirs.
 	unsealed map[leaf]bool
 }
@@ -71,7 +73,32 @@ func (l *line) read(ctx context.Context) (err error) {
 			from = page[i].Number + 1
 		}
 	}
-	l.end()
+	if err := l.resolve(ctx); err != nil {
+		return err
+	}
+	return l.end(ctx)
+}
+
+// resolve looks for the ends of events that are gone in checkpoints that came while this audit went on: what is forgotten
+// meanwhile was sealed before.
+func (l *line) resolve(ctx context.Context) error {
+	for from := l.ends.Newest.Number + 1; len(l.gone.open) > 0; {
+		page, err := l.source.Chain(ctx, l.summary.Scope, from, chainPage)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			for _, leaf := range unpack(page[i].Leaves) {
+				if leaf.over(l.now) {
+					delete(l.gone.open, leaf.tag)
+				}
+			}
+			from = page[i].Number + 1
+		}
+		if len(page) < chainPage {
+			return nil
+		}
+	}
 	return nil
 }
 
@@ -111,6 +138,7 @@ func (l *line) add(ctx context.Context, c *dedupe.Checkpoint) error {
 	if err := m.read(ctx, l.source); err != nil {
 		return err
 	}
+	l.now = m.now
 	m.end(&l.gone, l.unsealed)
 	l.summary.Checkpoints++
 	l.summary.EndsAt = c.Number
@@ -167,15 +195,21 @@ func (l *line) anchor(c *dedupe.Checkpoint) {
 }
 
 // end looks at what no checkpoint was there for.
-func (l *line) end() {
+func (l *line) end(ctx context.Context) error {
 	l.gone.end()
 	l.summary.Forgotten = max(0, l.gone.count-int64(len(l.gone.open)))
 	scope := l.summary.Scope
 	if l.ends.Last > l.summary.EndsAt {
-		l.found(ofCheckpoint(CheckpointMissing, scope, l.ends.Last, "rows are sealed by it, and it is not there"))
+		l.found(ofCheckpoint(CheckpointMissing, scope, l.ends.Last, unknownSeal))
 	}
 	if l.ends.First > 0 && l.ends.First < l.summary.BeginsAt {
-		l.found(ofCheckpoint(CheckpointMissing, scope, l.ends.First, "rows are sealed by it, and it is not there"))
+		now, err := l.source.Ends(ctx, scope) // the checkpoint may have gone with its rows meanwhile
+		if err != nil {
+			return err
+		}
+		if now.First > 0 && now.First < l.summary.BeginsAt {
+			l.found(ofCheckpoint(CheckpointMissing, scope, now.First, unknownSeal))
+		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(l.anchors)) {
 		if number < l.summary.BeginsAt {
@@ -184,4 +218,7 @@ func (l *line) end() {
 		}
 		l.found(ofCheckpoint(AnchorMismatch, scope, number, "there is no such checkpoint"))
 	}
+	return nil
 }
+
+const unknownSeal = "rows are sealed by it, and it is not there"

@@ -31,6 +31,8 @@ func RunAudit(t *testing.T, open func(t *testing.T) Harness) {
 		{"a checkpoint's number is given once", auditNumber},
 		{"a round of sealing is bounded", auditBatches},
 		{"two notaries make one line of checkpoints", auditNotaries},
+		{"a notary that was paused seals nothing twice", auditPaused},
+		{"an audit beside everything else finds nothing", auditLive},
 		{"evidence is sealed before it is forgotten", auditForget},
 		{"checkpoints that are no longer needed go", auditRetire},
 		{"checkpoints of rows that went too early stay", auditRetireTooEarly},

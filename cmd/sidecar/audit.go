@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -91,8 +92,8 @@ func readAnchors(name string) ([]audit.Anchor, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return audit.ReadAnchors(file)
+	anchors, err := audit.ReadAnchors(file)
+	return anchors, errors.Join(err, file.Close())
 }
 
 // known tells a scope that the ledger has nothing of, where no anchor says that it should, from one that is in order.

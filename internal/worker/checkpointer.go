@@ -94,7 +94,7 @@ func (c *Checkpointer) round(ctx context.Context) (more bool) {
 func (c *Checkpointer) tell(ctx context.Context, sealed audit.Sealed, err error) {
 	for i := range sealed.Made {
 		made := &sealed.Made[i]
-		c.config.Log.InfoContext(ctx, audit.LogMessage, "scope", string(made.Scope), "number", made.Number,
+		c.config.Log.InfoContext(ctx, "checkpoint", "scope", string(made.Scope), "number", made.Number,
 			"rows", audit.Rows(made), "oldest", made.Oldest, "sum", made.Sum.String())
 	}
 	for _, scope := range sealed.Gone {

@@ -35,7 +35,8 @@
 //   - Leases, ages and retention are judged by the store's clock. Attempts are counted when they are claimed.
 //   - Nothing is held in the store while the application works.
 //   - What is compared is compared on every path: a delivery whose fingerprint differs is a conflict in every state.
-//   - Every transition that is not the happy path is evidence, written in its transaction.
+//   - Every transition that is not the happy path is evidence, written in its transaction, and so is every one that ends an
+//     attempt after it. An event's evidence is a chain: what is changed in it, or removed, an audit finds (package audit).
 //
 // # How it is built
 //

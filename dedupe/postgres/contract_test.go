@@ -49,6 +49,10 @@ func TestContractThroughPgBouncer(t *testing.T) {
 	}
 }
 
+func TestAuditThroughPgBouncer(t *testing.T) {
+	dedupetest.RunAudit(t, func(t *testing.T) dedupetest.Harness { return harnessPooled(t, "cache_statement") })
+}
+
 func TestEveryCallInTheSimpleProtocol(t *testing.T) {
 	s := harnessPooled(t, "simple_protocol").Store.(*Store)
 	everything(t, s, "evt_", 64)

@@ -98,6 +98,12 @@ func everything(t *testing.T, s *Store, prefix string, size int) {
 			_, err := s.List(ctx, dedupe.Filter{States: []dedupe.State{dedupe.Dead}, Limit: 10})
 			return err
 		},
+		func(ctx context.Context) error { _, err := notary(t, s).Seal(ctx); return err },
+		func(ctx context.Context) error { _, err := s.Ends(ctx, testScope); return err },
+		func(ctx context.Context) error { _, err := s.Chain(ctx, testScope, 0, 1); return err },
+		func(ctx context.Context) error { _, err := s.Marked(ctx, testScope, 1, 0, 10); return err },
+		func(ctx context.Context) error { _, err := s.History(ctx, testScope, "", 10); return err },
+		func(ctx context.Context) error { _, err := s.Scopes(ctx); return err },
 	} {
 		if err := call(t.Context()); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package dedupe
 
 import (
 	"context"
+	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
@@ -16,6 +17,17 @@ type Vault interface {
 	// Rewrite replaces what is still as it was when it was read, and tells per item whether it was replaced. Items of a
 	// batch are of distinct keys and of one kind. Errors are as in Store.
 	Rewrite(ctx context.Context, kind VaultKind, items []VaultItem) ([]bool, error)
+	// RecordRotation keeps who began to rewrite what is kept, and why. Sealing is the ID of the first key, or off.
+	RecordRotation(ctx context.Context, sealing string, by Act) error
+	// Rotations returns everything that RecordRotation ever wrote, oldest first.
+	Rotations(ctx context.Context) ([]RotationAct, error)
+}
+
+// RotationAct is that a person began to rewrite what is kept.
+type RotationAct struct {
+	At      time.Time
+	Sealing string // ID of the first key, or off
+	Act
 }
 
 // VaultKind says which of the two that may be sealed.

@@ -70,6 +70,9 @@ func (e *exporting) run(ctx context.Context) error {
 	if err := e.pauses(ctx); err != nil {
 		return err
 	}
+	if err := e.rotations(ctx); err != nil {
+		return err
+	}
 	return e.credentials(ctx)
 }
 
@@ -126,6 +129,20 @@ func (e *exporting) pauses(ctx context.Context) error {
 	for _, act := range acts {
 		if err == nil && e.asked(act.Scope, act.At) {
 			err = e.lines.Encode(console.NewPauseLine(act))
+		}
+	}
+	return err
+}
+
+// rotations of seal keys are of no scope.
+func (e *exporting) rotations(ctx context.Context) error {
+	if len(e.scopes) > 0 {
+		return nil
+	}
+	acts, err := e.store.Rotations(ctx)
+	for _, act := range acts {
+		if err == nil && !act.At.Before(e.since) {
+			err = e.lines.Encode(console.NewRotationLine(act))
 		}
 	}
 	return err

@@ -203,7 +203,7 @@ func TestRotateAnEmbeddedLedger(t *testing.T) {
 		t.Errorf("by nobody: exit %d: %s", status, out)
 	}
 	out := r.must(append([]string{"seal", "rotate"}, act...)...)
-	if !strings.Contains(out, "1 rewritten") || !strings.Contains(out, `"actor":"ana","reason":"drill of may"`) {
+	if !strings.Contains(out, "1 rewritten") || !strings.Contains(out, ` by "ana": "drill of may"`) {
 		t.Errorf("rotated: %s", out)
 	}
 	noKeys(t, out, "a")
@@ -214,6 +214,15 @@ func TestRotateAnEmbeddedLedger(t *testing.T) {
 	}
 	if out := r.must("receipts", "list"); !strings.Contains(out, "sealed with key "+sealKeyID(t, "a")) {
 		t.Errorf("listed: %s", out)
+	}
+	status, out = r.command("", "seal", "status", "--json")
+	var report rotationReport
+	if err := json.Unmarshal([]byte(out), &report); err != nil || status != exitFailed || len(report.Rotations) != 2 ||
+		report.Rotations[0].Sealing != sealKeyID(t, "a") || report.Rotations[1].Actor != "ana" || !report.DryRun {
+		t.Errorf("status: exit %d, %v: %s", status, err, out)
+	}
+	if out := r.must("audit", "export"); strings.Count(out, `"kind":"rotation"`) != 2 || !strings.Contains(out, `"reason":"drill of may"`) {
+		t.Errorf("exported: %s", out)
 	}
 	r.sealed("off", "a")
 	r.must(append([]string{"seal", "rotate"}, act...)...)

@@ -26,6 +26,7 @@ func RunVault(t *testing.T, open func(t *testing.T) Harness) {
 		{"rewriting changes nothing else", vaultRewrite},
 		{"what has changed meanwhile stays", vaultChanged},
 		{"rewriting at one instant is done once", vaultRace},
+		{"who rewrote what is kept", vaultActs},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(newShelf(t, open(t))) })
 	}
@@ -259,5 +260,23 @@ func vaultRace(s *shelf) {
 	}
 	if one, two := <-made, <-made; one == two {
 		s.Errorf("rewritten %t and %t", one, two)
+	}
+}
+
+func vaultActs(s *shelf) {
+	if acts, err := s.store.Rotations(s.ctx); err != nil || len(acts) != 0 {
+		s.Errorf("acts are %+v, %v", acts, err)
+	}
+	for _, sealing := range []string{"0102030405060708", "off"} {
+		if err := s.store.RecordRotation(s.ctx, sealing, dedupe.Act{Actor: "ada " + foreign, Reason: "why " + foreign}); err != nil {
+			s.Fatal(err)
+		}
+	}
+	acts, err := s.also.Rotations(s.ctx)
+	if err != nil || len(acts) != 2 || acts[0].At.IsZero() || acts[1].At.Before(acts[0].At) {
+		s.Fatalf("acts are %+v, %v", acts, err)
+	}
+	if acts[0].Sealing != "0102030405060708" || acts[1].Sealing != "off" || acts[1].Actor != "ada "+foreign || acts[1].Reason != "why "+foreign {
+		s.Errorf("acts are %+v", acts)
 	}
 }

@@ -35,6 +35,7 @@ type statements struct {
 	keptRequests, keptResults                  string
 	rewriteRequests, rewriteResults            string
 	jobHeads                                   string
+	recordRotation, rotations                  string
 	unsealed, seal, retire                     string
 	scopes, ends, chain, history               string
 	marked, unmarked                           string
@@ -57,6 +58,7 @@ func statementsOf(namespace string) statements {
 		credentialEvents: in(credentialEventsSQL), lastOfCredentials: in(lastOfCredentialsSQL),
 		keptRequests: in(keptRequestsSQL), keptResults: in(keptResultsSQL),
 		rewriteRequests: in(rewriteRequestsSQL), rewriteResults: in(rewriteResultsSQL), jobHeads: in(jobHeadsSQL),
+		recordRotation: in(recordRotationSQL), rotations: in(rotationsSQL),
 		unsealed: in(unsealedSQL), seal: in(sealSQL), retire: in(retireSQL), scopes: in(scopesSQL), ends: in(endsSQL),
 		chain: in(chainSQL), history: in(historySQL), marked: in(markedSQL), unmarked: in(unmarkedSQL),
 	}

@@ -12,6 +12,7 @@ const (
 	ExportedEvent      = "event"
 	ExportedPause      = "pause"
 	ExportedCredential = "credential"
+	ExportedRotation   = "rotation"
 	ExportedCheckpoint = audit.LogMessage
 )
 
@@ -46,6 +47,20 @@ func NewPauseLine(act dedupe.PauseAct) PauseLine {
 	return PauseLine{
 		Kind: ExportedPause, Scope: string(act.Scope), At: act.At.UTC(), Paused: act.Paused, Actor: act.Actor, Reason: act.Reason,
 	}
+}
+
+// RotationLine is that a person began to rewrite what is kept under another seal key.
+type RotationLine struct {
+	Kind    string    `json:"kind"`
+	At      time.Time `json:"at"`
+	Sealing string    `json:"sealing"` // ID of the first key, or off
+	Actor   string    `json:"actor"`
+	Reason  string    `json:"reason"`
+}
+
+// NewRotationLine translates an act.
+func NewRotationLine(act dedupe.RotationAct) RotationLine {
+	return RotationLine{Kind: ExportedRotation, At: act.At.UTC(), Sealing: act.Sealing, Actor: act.Actor, Reason: act.Reason}
 }
 
 // CredentialLine is a step of a credential's life. Nothing in it is secret.

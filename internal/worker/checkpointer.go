@@ -61,8 +61,11 @@ func NewCheckpointer(c CheckpointerConfig) (*Checkpointer, error) {
 func (c *Checkpointer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := c.config.Every/2 + rand.N(c.config.Every) //nolint:gosec // spreads replicas, guards nothing
-		if c.round(ctx) {
+		switch {
+		case c.round(ctx):
 			pause = roundRest
+		case c.failing:
+			pause /= 4
 		}
 		c.config.Wait(ctx, pause)
 	}

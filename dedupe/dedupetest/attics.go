@@ -223,7 +223,7 @@ func storeForget(s *shelf) {
 // storeForgetRace: two processes that forget at the same time share the receipts and the kept requests between them, and
 // neither fails.
 func storeForgetRace(s *shelf) {
-	const receipts, requests, limit = 300, 60, 25
+	const receipts, requests, limit = 90, 30, 10
 	for i := range receipts + requests {
 		id, to := name("evt_", i), dedupe.Applied
 		if i >= receipts {

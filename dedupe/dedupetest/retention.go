@@ -120,7 +120,7 @@ func testForgetBatches(b *bench) {
 
 // testSweepRace: two sweepers on one ledger settle each expired claim once and forget each receipt once, and both end.
 func testSweepRace(b *bench) {
-	const rows = 130
+	const rows = 70 // of batches of 50
 	for i := range rows {
 		over, expired := event(name("over_", i)), event(name("expired_", i))
 		b.settle(b.a, b.fresh(b.a, over, 1), applied("done"))

@@ -93,7 +93,7 @@ func (s *Store) catalogue(ctx context.Context, now *time.Time) ([]catalogued, er
 
 // weigh counts the rows of a table and of its indexes, or of a sample of its pages.
 func (s *Store) weigh(ctx context.Context, t *catalogued) error {
-	t.Share = min(1, wholeHeap/max(1, float64(t.main)))
+	t.Share = min(1, float64(s.sample)/max(1, float64(t.main)))
 	asked := []string{"count(*)", fmt.Sprintf(rowBytes, t.row)}
 	for _, rows := range t.entries {
 		asked = append(asked, "count(*) FILTER (WHERE "+rows+")")

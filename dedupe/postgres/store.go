@@ -26,6 +26,8 @@ type Store struct {
 	expired   frontier // of claims whose lease has run out
 	forgotten frontier // of receipts whose time is over
 	due       horizon  // of jobs
+
+	sample int64 // bytes of a table that are looked at to measure it
 }
 
 // Open prepares a store. It connects to nothing: the database may be away, and the first call finds out.
@@ -38,7 +40,7 @@ func Open(_ context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, sql: statementsOf(config.Namespace), lock: milliseconds(config.LockTimeout)}
+	s := &Store{config: config, sql: statementsOf(config.Namespace), lock: milliseconds(config.LockTimeout), sample: wholeHeap}
 	s.names = newNames(s)
 	poolConfig.BeforeConnect, poolConfig.AfterConnect = s.plain, s.guard
 	// The pool outlives whoever opened it.

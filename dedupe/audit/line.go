@@ -3,8 +3,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -13,9 +11,7 @@ import (
 // line is the audit of a scope's checkpoints, in their order.
 type line struct {
 	*visit
-	anchors map[int64]dedupe.Sum
-	low     int64 // number of the first anchor
-	high    int64
+	anchors anchored
 	ends    dedupe.Ends       // when this audit began
 	oldest  int64             // checkpoint that is still needed
 	last    dedupe.Checkpoint // that was looked at
@@ -29,22 +25,10 @@ type line struct {
 const maxUnsealed = 100_000
 
 func newLine(v *visit, anchors []Anchor) *line {
-	l := &line{visit: v, anchors: map[int64]dedupe.Sum{}}
-	l.gone = gone{scope: v.summary.Scope, open: map[[8]byte]int64{}, found: v.found}
-	for _, a := range anchors {
-		if a.Scope != v.summary.Scope {
-			continue
-		}
-		if before, twice := l.anchors[a.Number]; twice && before != a.Sum {
-			v.found(ofCheckpoint(AnchorMismatch, a.Scope, a.Number, "two anchors of this checkpoint differ"))
-		}
-		l.anchors[a.Number] = a.Sum
-		l.high = max(l.high, a.Number)
-		if l.low == 0 || a.Number < l.low {
-			l.low = a.Number
-		}
+	return &line{
+		visit: v, anchors: anchoredOf(v, anchors), unsealed: map[leaf]bool{},
+		gone: gone{scope: v.summary.Scope, open: map[[8]byte]int64{}, found: v.found},
 	}
-	return l
 }
 
 // read looks at every checkpoint that there was when it began.
@@ -104,7 +88,6 @@ func (l *line) resolve(ctx context.Context) error {
 
 // readUnsealed also looks for rows without a receipt among them.
 func (l *line) readUnsealed(ctx context.Context) error {
-	l.unsealed = map[leaf]bool{}
 	for after := int64(0); ; {
 		rows, err := l.source.Marked(ctx, l.summary.Scope, 0, after, rowPage)
 		if err != nil {
@@ -133,7 +116,7 @@ func (l *line) add(ctx context.Context, c *dedupe.Checkpoint) error {
 	if c.Total() != c.Sum {
 		l.found(ofCheckpoint(CheckpointAltered, c.Scope, c.Number, "its sum is not that of its contents"))
 	}
-	l.anchor(c)
+	l.anchors.meet(l.visit, c)
 	m := newMatching(c, l.found)
 	if err := m.read(ctx, l.source); err != nil {
 		return err
@@ -179,21 +162,6 @@ func (l *line) follow(ctx context.Context, c *dedupe.Checkpoint) error {
 	return nil
 }
 
-// anchor compares a checkpoint with what was seen of it before.
-func (l *line) anchor(c *dedupe.Checkpoint) {
-	seen, known := l.anchors[c.Number]
-	delete(l.anchors, c.Number)
-	switch {
-	case !known && c.Number > l.low && c.Number < l.high:
-		l.summary.Unanchored++
-	case !known:
-	case seen != c.Sum:
-		l.found(ofCheckpoint(AnchorMismatch, c.Scope, c.Number, "it is another one than the anchor's"))
-	default:
-		l.summary.Anchored++
-	}
-}
-
 // end looks at what no checkpoint was there for.
 func (l *line) end(ctx context.Context) error {
 	l.gone.end()
@@ -211,13 +179,7 @@ func (l *line) end(ctx context.Context) error {
 			l.found(ofCheckpoint(CheckpointMissing, scope, now.First, unknownSeal))
 		}
 	}
-	for _, number := range slices.Sorted(maps.Keys(l.anchors)) {
-		if number < l.summary.BeginsAt {
-			l.summary.Retired++
-			continue
-		}
-		l.found(ofCheckpoint(AnchorMismatch, scope, number, "there is no such checkpoint"))
-	}
+	l.anchors.end(l.visit)
 	return nil
 }
 

@@ -98,6 +98,12 @@ func TestWrongKeyFilesAreRefused(t *testing.T) {
 	if status, out := r.command("", "check"); status != exitUsage || !strings.Contains(out, "SIDECAR_SEAL_KEY_FILE: "+r.path("nowhere")+" cannot be read: no such file") {
 		t.Errorf("a missing file: exit %d: %s", status, out)
 	}
+	r.configure("integrations: []")
+	for _, command := range []string{"check", "run"} {
+		if status, out := r.command("", command); status != exitUsage || strings.Count(out, "error: ") != 2 {
+			t.Errorf("two wrong files, %s: exit %d: %s", command, status, out)
+		}
+	}
 }
 
 func TestCheckNamesTheKeys(t *testing.T) {

@@ -63,12 +63,9 @@ func (p *program) newServer(ctx context.Context, settings config.Settings) (*ser
 	s := &server{settings: settings, replica: replicaName(), started: time.Now(), health: &health{}, kick: make(chan struct{}, 1), kickSeal: make(chan struct{}, 1)}
 	s.log = newLog(settings, p.out, s.replica)
 	s.active = &active{file: settings.Config, lookup: p.lookupEnv, log: s.log, serve: s.serve}
-	reading, set, err := s.active.read(ctx)
-	if err != nil {
-		return nil, err
-	}
+	reading, set, setErr := s.active.read(ctx)
 	sealing, sealReading, err := newSealing(ctx, settings.SealKeyFile, s.log)
-	if err != nil {
+	if err := allProblems(setErr, err); err != nil {
 		return nil, err
 	}
 	s.sealing = sealing

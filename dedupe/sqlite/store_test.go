@@ -22,6 +22,9 @@ const childVariable = "SIDECAR_TEST_LEDGER"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childVariable); path != "" {
+		if os.Getenv(sweeperVariable) != "" {
+			otherSweeper(path)
+		}
 		otherProcess(path)
 	}
 	os.Exit(m.Run())
@@ -57,14 +60,14 @@ func claimedRow(i int) dedupe.NewRow {
 }
 
 // start runs this test binary as another process on a file and returns its lines.
-func start(t *testing.T, path string) (*exec.Cmd, *bufio.Scanner) {
+func start(t *testing.T, path string, more ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), self)
-	command.Env = append(os.Environ(), childVariable+"="+path)
+	command.Env = append(os.Environ(), append(more, childVariable+"="+path)...)
 	output, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,9 @@ const (
 	commitMargin = 10 * time.Minute
 	// fullLook is how often a sweep looks at everything all the same.
 	fullLook = time.Hour
+	// deepSweep is how often looks that come often go back by commitMargin. The others go back by swiftMargin only, because
+	// behind a long transaction ten minutes of a busy ledger are hundreds of thousands of entries.
+	deepSweep = 2 * time.Minute
 )
 
 // frontier remembers how far back a sweep must look. While somebody's long transaction keeps vacuum from its work, the
@@ -19,9 +22,12 @@ const (
 // All its times are the database's: what this machine's clock says, and how it jumps, is nothing to it. Safe for
 // concurrent use.
 type frontier struct {
+	often bool // looks come every few seconds
+
 	mu    sync.Mutex
 	now   time.Time // of the last look
 	clear time.Time // of the last look that left nothing
+	deep  time.Time // of the last look back by commitMargin that left nothing
 	full  time.Time // of the last look at everything that left nothing; zero: never
 	at    time.Time // where a sweep that has not come to its end goes on; zero: at the beginning
 }
@@ -30,10 +36,14 @@ type frontier struct {
 func (f *frontier) since() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.full.IsZero() || f.now.Sub(f.full) > fullLook {
+	switch {
+	case f.full.IsZero() || f.now.Sub(f.full) > fullLook:
 		return time.Time{}
+	case !f.often || f.now.Sub(f.deep) > deepSweep:
+		return f.clear.Add(-commitMargin)
+	default:
+		return f.clear.Add(-swiftMargin)
 	}
-	return f.clear.Add(-commitMargin)
 }
 
 // next is where the next batch begins: behind the last one while a sweep is on, so that the entries of what is just gone
@@ -61,15 +71,17 @@ func (f *frontier) looked(now, since time.Time, nothing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now.Before(f.now) {
-		f.clear, f.full, f.at = time.Time{}, time.Time{}, time.Time{}
+		f.clear, f.deep, f.full, f.at = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		nothing = nothing && since.IsZero()
 	}
 	f.now = now
 	if !nothing {
 		return
 	}
-	f.clear = now
 	if since.IsZero() {
-		f.full = now
+		f.deep, f.full = now, now
+	} else if !since.After(f.clear.Add(-commitMargin)) {
+		f.deep = now
 	}
+	f.clear = now
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
 
@@ -32,6 +34,39 @@ func TestFrontierLooksBackFarEnough(t *testing.T) {
 	want("after an hour", time.Time{})
 	f.looked(at(fullLook+time.Second), f.since(), true)
 	want("after the second look at everything", at(fullLook+time.Second-commitMargin))
+}
+
+func TestFrontierOfManyLooks(t *testing.T) {
+	f := frontier{often: true}
+	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	want := func(what string, since time.Time) {
+		t.Helper()
+		if got := f.since(); !got.Equal(since) {
+			t.Fatalf("%s it looks since %v, want %v", what, got, since)
+		}
+	}
+	want("first", time.Time{})
+	f.looked(at(0), f.since(), false)
+	want("after a look that left something", time.Time{})
+	f.looked(at(0), f.since(), true)
+	want("after a look at everything", at(-swiftMargin))
+	f.looked(at(time.Minute), f.since(), true)
+	want("a minute later", at(time.Minute-swiftMargin))
+	f.looked(at(90*time.Second), f.since(), false)
+	want("while something is left", at(time.Minute-swiftMargin))
+	f.looked(at(deepSweep+time.Second), f.since(), true)
+	want("when it has not looked back far for a while", at(deepSweep+time.Second-commitMargin))
+	f.looked(at(deepSweep+2*time.Second), f.since(), false)
+	want("while something is left there", at(deepSweep+time.Second-commitMargin))
+	f.looked(at(deepSweep+3*time.Second), f.since(), true)
+	want("after it has", at(deepSweep+3*time.Second-swiftMargin))
+	f.looked(at(fullLook), f.since(), true)
+	want("just before the hour is over", at(fullLook-commitMargin))
+	f.looked(at(fullLook+time.Second), f.since(), true)
+	want("after an hour", time.Time{})
+	f.looked(at(fullLook+time.Second), f.since(), true)
+	want("after the second look at everything", at(fullLook+time.Second-swiftMargin))
 }
 
 // What became due while the database's clock jumped ahead lies between the last look and now; after a jump back, what is
@@ -97,6 +132,33 @@ func TestSweepingBehindALongTransaction(t *testing.T) {
 	}
 }
 
+// Whatever is due, and however late its transaction is to commit, up to some minutes, is found soon after.
+func TestFrontierOverlooksNothing(t *testing.T) {
+	const step = 40 * time.Second // between two looks, at most
+	rapid.Check(t, func(t *rapid.T) {
+		seconds := func(name string, most time.Duration) time.Duration {
+			return time.Duration(rapid.Int64Range(1, int64(most/time.Second)).Draw(t, name)) * time.Second
+		}
+		f := frontier{often: rapid.Bool().Draw(t, "often")}
+		now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+		f.looked(now, time.Time{}, true)
+		due := now.Add(seconds("due", 20*time.Minute))
+		committed := due.Add(seconds("late", commitMargin-deepSweep-2*step))
+		for {
+			now = now.Add(seconds("until the next look", step))
+			since := f.since()
+			found := !committed.After(now) && !due.Before(since)
+			if found {
+				return
+			}
+			if now.Sub(committed) > deepSweep+2*step {
+				t.Fatalf("what was due at %v and committed at %v is not found at %v", due, committed, now)
+			}
+			f.looked(now, since, rapid.IntRange(0, 3).Draw(t, "something else was found") > 0 || now.Before(due.Add(-time.Minute)))
+		}
+	})
+}
+
 // A claim whose transaction was slow to commit is found although a younger one was before.
 func TestSlowCommitIsNotOverlooked(t *testing.T) {
 	dsn := freshDB(t)
@@ -108,6 +170,7 @@ func TestSlowCommitIsNotOverlooked(t *testing.T) {
 	if err := age(t, conn, keyOf("evt_1"), commitMargin/2); err != nil {
 		t.Fatal(err)
 	}
+	s.expired.deep = s.expired.deep.Add(-deepSweep - time.Second)
 	rows, err := s.Expired(t.Context(), 0, 10)
 	if err != nil || len(rows) != 1 || rows[0].EventID != "evt_1" {
 		t.Fatalf("got %+v, %v", rows, err)
@@ -118,7 +181,7 @@ func TestSlowCommitIsNotOverlooked(t *testing.T) {
 func (f *frontier) passed(by time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, each := range []*time.Time{&f.now, &f.clear, &f.full, &f.at} {
+	for _, each := range []*time.Time{&f.now, &f.clear, &f.deep, &f.full, &f.at} {
 		if !each.IsZero() {
 			*each = each.Add(-by)
 		}

@@ -40,7 +40,8 @@ func Open(_ context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, sql: statementsOf(config.Namespace), lock: milliseconds(config.LockTimeout), sample: wholeHeap}
+	s := &Store{config: config, sql: statementsOf(config.Namespace), lock: milliseconds(config.LockTimeout), sample: wholeHeap,
+		expired: frontier{often: true}}
 	s.names = newNames(s)
 	poolConfig.BeforeConnect, poolConfig.AfterConnect = s.plain, s.guard
 	// The pool outlives whoever opened it.

@@ -51,7 +51,7 @@ FROM (SELECT now()) AS t LEFT JOIN LATERAL (
 )
 SELECT now(), (SELECT count(*) FROM gone), (SELECT count(*) FROM held), (SELECT max(bin) FROM held)`
 
-	// What is over and was not forgotten, because it was locked.
+	// Whether anything is over.
 	leftSQL = `SELECT now(), EXISTS (SELECT ` + over + `$1)`
 
 	// A request that has a limit is of a dead event, or of one that is just leaving that state. While the receipt is locked
@@ -104,14 +104,19 @@ func (s *Store) Expired(ctx context.Context, grace time.Duration, limit int) ([]
 	return s.rows(ctx, list)
 }
 
-// Forget implements dedupe.Attic. Replicas that sweep at the same time share the work.
+// Forget implements dedupe.Attic. Replicas that sweep at the same time share the work. It looks first, which is all that
+// there is to do most of the time, unless the batch before was full.
 func (s *Store) Forget(ctx context.Context, limit int) (receipts, jobs int, err error) {
-	receipts, more, err := s.forget(ctx, limit)
-	if err == nil && !more {
-		err = s.left(ctx)
+	some := s.forgotten.underway()
+	if !some {
+		if some, err = s.left(ctx); err != nil {
+			return 0, 0, err
+		}
 	}
-	if err != nil {
-		return receipts, 0, err
+	if some {
+		if receipts, err = s.forget(ctx, limit); err != nil {
+			return 0, 0, err
+		}
 	}
 	err = s.run(ctx, call{
 		guard: sweepGuard, sql: s.sql.forgetJob, args: []any{int64(limit), int16(dedupe.Dead)},
@@ -121,8 +126,8 @@ func (s *Store) Forget(ctx context.Context, limit int) (receipts, jobs int, err 
 	return receipts, jobs, err
 }
 
-// forget deletes one batch of receipts and tells whether it was full.
-func (s *Store) forget(ctx context.Context, limit int) (gone int, full bool, err error) {
+// forget deletes one batch of receipts.
+func (s *Store) forget(ctx context.Context, limit int) (gone int, err error) {
 	since := s.forgotten.next()
 	var now time.Time
 	var held int
@@ -132,30 +137,28 @@ func (s *Store) forget(ctx context.Context, limit int) (gone int, full bool, err
 		scan: func(rows pgx.Rows) error { return rows.Scan(&now, &gone, &held, &last) },
 	})
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	s.forgotten.looked(now, since, false)
-	full = held >= limit
-	if !full {
+	if held < limit {
 		last.Time = time.Time{}
 	}
 	s.forgotten.reached(last.Time)
-	return gone, full, nil
+	return gone, nil
 }
 
-// left looks, at the end of a sweep, for what it has passed over.
-func (s *Store) left(ctx context.Context) error {
+// left tells whether something is over, also what a sweep has passed over because it was locked.
+func (s *Store) left(ctx context.Context) (some bool, err error) {
 	since := s.forgotten.since()
 	var now time.Time
-	var some bool
-	err := s.run(ctx, call{
+	err = s.run(ctx, call{
 		guard: sweepGuard, sql: s.sql.left, args: []any{beginning(since)},
 		scan: func(rows pgx.Rows) error { return rows.Scan(&now, &some) },
 	})
 	if err == nil {
 		s.forgotten.looked(now, since, !some)
 	}
-	return err
+	return some, err
 }
 
 // beginning is a time as an argument; zero: before everything.

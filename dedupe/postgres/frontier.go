@@ -58,6 +58,13 @@ func (f *frontier) next() time.Time {
 	return since
 }
 
+// underway tells that the last batch was full.
+func (f *frontier) underway() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.at.IsZero()
+}
+
 // reached tells that a batch was full up to here; zero: it was not, and the sweep is at its end.
 func (f *frontier) reached(at time.Time) {
 	f.mu.Lock()

@@ -29,20 +29,20 @@ func (b *bench) acceptScenarios() []*variant {
 	r := b.sidecar(sidecarConfig{name: acceptNamed, program: b.program, namespace: "accept", upstream: b.app.address,
 		database: b.database, redis: b.redis, lines: acceptMode + paused}, b.collectorAddress)
 	b.queue = &queue{sidecar: r, working: acceptMode, held: acceptMode + paused}
-	b.awaitQueued()
+	b.awaitQueued(route, 5)
+	b.queue.accepted = 1
 	return []*variant{
 		{name: "accept", title: "sidecar: accept mode, worker paused", pid: r.pid(), job: b.acceptedEvents, after: b.afterAccept},
 		{name: "drain", title: "sidecar: stored events worked off", pid: r.pid()},
 	}
 }
 
-// awaitQueued delivers one event until it is stored.
-func (b *bench) awaitQueued() {
+// awaitQueued delivers one event until it is stored: a sidecar is ready before its database is.
+func (b *bench) awaitQueued(target string, seed uint64) {
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		result, _ := b.load(b.generator, job{address: b.queue.address, target: route, want: "queued", connections: 1, seed: 5, count: 1, only: true}, nil, nil)
+		result, _ := b.load(b.generator, job{address: b.queue.address, target: target, want: "queued", connections: 1, seed: seed, count: 1, only: true}, nil, nil)
 		if result.Failed == 0 {
-			b.queue.accepted = 1
 			return
 		}
 		if time.Now().After(deadline) {

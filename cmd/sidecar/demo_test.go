@@ -39,7 +39,7 @@ func TestTheDemoEndsByItselfAndKeepsItsPromises(t *testing.T) {
 
 func TestTheDemoStaysUpWhenAsked(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "demo", "--serve")
-	cmd.Env = []string{asSidecar + "=1", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}
+	cmd.Env = []string{asSidecar + "=1", sealKeyVariable + "=" + sealKeyFile(t, "demo"), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}
 	page := &syncBuffer{}
 	cmd.Stdout, cmd.Stderr = page, page
 	if err := cmd.Start(); err != nil {
@@ -63,7 +63,8 @@ func TestTheDemoStaysUpWhenAsked(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, page)
 	}
-	if code, body := get(status.FindStringSubmatch(page.String())[1]); code != 200 || !strings.Contains(body, "acme/stripe") {
+	if code, body := get(status.FindStringSubmatch(page.String())[1]); code != 200 || !strings.Contains(body, "acme/stripe") ||
+		!strings.Contains(body, `"sealing": "`+sealKeyID(t, "demo")+`"`) {
 		t.Errorf("the printed request gets %d %s", code, body)
 	}
 	if strings.Count(page.String(), "curl -i -X POST") != 6 {

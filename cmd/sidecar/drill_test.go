@@ -99,8 +99,8 @@ func TestTheDrillPassesWithThreeReplicas(t *testing.T) {
 	for name, redis := range map[string]bool{"PostgreSQL": false, "PostgreSQL and Redis": true} {
 		t.Run(name, func(t *testing.T) {
 			settings := map[string]string{"DATABASE_URL": testenv.Postgres(t)}
-			if redis {
-				settings["REDIS_URL"] = testenv.Redis(t)
+			if redis { // and sealed
+				settings["REDIS_URL"], settings[sealKeyVariable] = testenv.Redis(t), sealKeyFile(t, "drill")
 			}
 			status, report := runDrill(t, settings)
 			wantPassed(t, status, report)

@@ -29,6 +29,16 @@ func sealKeyID(t *testing.T, name string) string {
 	return keys.IDs()[0].String()
 }
 
+// sealKeyFile is a file with one key.
+func sealKeyFile(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "seal-keys")
+	if err := os.WriteFile(path, []byte(sealKey(name)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // sealed is a rig whose sidecars seal with the named keys; "off" is the word.
 func (r *rig) sealed(names ...string) {
 	r.t.Helper()

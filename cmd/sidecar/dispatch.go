@@ -37,14 +37,14 @@ func commands() []command {
 		{"dead-letters", "list|show|replay|close: what waits for a person", (*program).deadLetters},
 		{"pause", "hold an integration", (*program).pause},
 		{"resume", "let an integration go on", (*program).resume},
-		{"inject", "add the sidecar to manifests", (*program).inject},
-		{"uninject", "take the sidecar out of manifests", (*program).uninject},
+		{"audit", "verify|export: has evidence been changed, and all of it", (*program).audit},
+		{"capacity", "plan the ledger's size, and measure it", (*program).capacity},
 		{"seal", "status|rotate: what is kept under which key", (*program).seal},
 		{"drill", "the leaked-key drill, in a ledger of its own", (*program).drill},
 		{"selftest", "judge synthetic deliveries by the configuration, without the application", (*program).selftest},
+		{"inject", "add the sidecar to manifests", (*program).inject},
+		{"uninject", "take the sidecar out of manifests", (*program).uninject},
 		{"version", "print version, commit and Go version", (*program).version},
-		{"capacity", "plan the ledger's size, and measure it", (*program).capacity},
-		{"audit", "verify|export: has evidence been changed, and all of it", (*program).audit},
 	}
 }
 

@@ -57,7 +57,10 @@ func (p *program) replay(ctx context.Context, args []string) error {
 	return p.change(ctx, "dead-letters replay (SCOPE EVENT_ID | REFERENCE) --actor WHO --reason WHY", args, nil,
 		func(desk dedupe.Desk, r dedupe.Receipt, by dedupe.Act) (string, error) {
 			state, err := desk.Replay(ctx, r.Scope, r.EventID, by)
-			if state == dedupe.Queued {
+			switch {
+			case state == dedupe.Queued && r.JobSealed != nil:
+				return "queued, but " + r.JobSealed.Cause(), err
+			case state == dedupe.Queued:
 				return "queued: a worker sends the kept request again", err
 			}
 			return "reopened: the sender's next delivery runs again", err

@@ -5,8 +5,8 @@
 //
 // A sealed value is one version byte, the ID of its key, a random nonce of 24 bytes, and XChaCha20-Poly1305's ciphertext
 // with its tag. The associated data are its purpose (request, body or cache), the key's ID, the namespace, the scope and the
-// event ID, each behind its length: nothing can be moved to another event, application or use. What is sealed of one event
-// at one time can be put in the place of what was sealed of it at another; that is for fencing tokens and evidence.
+// event ID, each behind its length: nothing can be moved to another event, application or use. Whoever may write can put what
+// was sealed of an event before, or what is not sealed, in its place: sealing keeps secrets, it is no history.
 //
 // Store is a decorator over any store. It seals whole requests and bodies of recorded results on their way in, and opens
 // them on their way out. Everything else stays readable, because the ledger compares, finds and shows it: scopes, event

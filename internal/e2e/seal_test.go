@@ -343,6 +343,45 @@ func TestSealedRequestsWaitForTheirKey(t *testing.T) {
 	}
 }
 
+// A dead event whose request nobody can open is listed with the key that it wants, may be replayed, and waits then.
+func TestDeadLettersWithoutTheirKey(t *testing.T) {
+	v := newVault(t)
+	v.keys("one")
+	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	t.Cleanup(refused.Close)
+	env := maps.Clone(v.env)
+	env["SIDECAR_UPSTREAM"] = refused.URL
+	first := newSidecar(t, integration(t, accepting()...), env).start(t)
+	v.deliver(first, "evt-1", "202 queued stored")
+	becomes(t, first, "evt-1", "dead", "rejected")
+	first.kill()
+
+	v.keys("two")
+	s := newSidecar(t, integration(t, accepting()...), v.env).start(t)
+	v.deliver(s, "evt-1", "202 dead stored")
+	wants := keyIDs(t, "one")[0]
+	for _, command := range [][]string{
+		{"dead-letters", "list"}, {"dead-letters", "list", "--json"}, {"dead-letters", "show", "acme/orders", "evt-1"},
+	} {
+		if exit, out := s.run(t, command...); exit != 0 || !strings.Contains(out, wants) {
+			t.Errorf("%v: exit %d: %s", command, exit, out)
+		}
+	}
+	if page, err := fetch("http://" + s.admin + "/api/v1/dead-letters"); err != nil || !strings.Contains(page, wants) {
+		t.Errorf("over the operator API: %s, %v", page, err)
+	}
+	exit, out := s.run(t, "dead-letters", "replay", "acme/orders", "evt-1", "--actor", "ana", "--reason", "repaired")
+	if exit != 0 || !strings.Contains(out, "queued, but what is kept is sealed with key "+wants) {
+		t.Errorf("replay: exit %d: %s", exit, out)
+	}
+	becomes(t, s, "evt-1", "queued", "unsealable")
+	v.keys("two", "one")
+	becomes(t, s, "evt-1", "applied", "")
+	if got := v.got("evt-1"); len(got) != 1 || got[0] != secretBody("evt-1") {
+		t.Errorf("the application got %q", got)
+	}
+}
+
 // The documented order of a rotation, with replicas that follow one after the other: every duplicate is answered at every
 // step, by whichever replica.
 func TestRotationWithoutDowntime(t *testing.T) {

@@ -95,15 +95,38 @@ type desked struct {
 	database string
 }
 
-// Due looks with a store of its own: one that has looked before need not look again at what this test has aged behind its
-// back.
-func (d *desked) Due(ctx context.Context, scopes []delivery.Scope, limit int) (dedupe.Due, error) {
+// fresh is a store that has not looked before: one that has need not look again at what this test has aged behind its back.
+func (d *desked) fresh(ctx context.Context, look func(*postgres.Store) error) error {
 	store, err := postgres.Open(ctx, postgres.Config{URL: d.database, Namespace: "test"})
 	if err != nil {
-		return dedupe.Due{}, err
+		return err
 	}
 	defer store.Close()
-	return store.Due(ctx, scopes, limit)
+	return look(store)
+}
+
+func (d *desked) Due(ctx context.Context, scopes []delivery.Scope, limit int) (due dedupe.Due, err error) {
+	err = d.fresh(ctx, func(store *postgres.Store) (err error) {
+		due, err = store.Due(ctx, scopes, limit)
+		return err
+	})
+	return due, err
+}
+
+func (d *desked) Expired(ctx context.Context, grace time.Duration, limit int) (rows []dedupe.Row, err error) {
+	err = d.fresh(ctx, func(store *postgres.Store) (err error) {
+		rows, err = store.Expired(ctx, grace, limit)
+		return err
+	})
+	return rows, err
+}
+
+func (d *desked) Forget(ctx context.Context, limit int) (receipts, jobs int, err error) {
+	err = d.fresh(ctx, func(store *postgres.Store) (err error) {
+		receipts, jobs, err = store.Forget(ctx, limit)
+		return err
+	})
+	return receipts, jobs, err
 }
 
 func (d *desked) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
@@ -141,7 +164,6 @@ func age(t testing.TB, database string, key dedupe.Key, by time.Duration) error 
 	defer conn.Close(context.Background())
 	for _, set := range []string{
 		`receipts r SET created = created - span, changed = changed - span, due = due - span`, `jobs r SET until = until - span`,
-		`evidence r SET at = at - span`,
 	} {
 		sql := `UPDATE sidecar_test.` + set + ` FROM (SELECT $1::bigint * interval '1 microsecond') AS of_time (span), sidecar_test.names s
 			WHERE s.kind = 1 AND s.id = r.scope_id AND s.a = $2 AND r.event_id = $3`

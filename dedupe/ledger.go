@@ -107,6 +107,7 @@ type Receipt struct {
 	Sealed       *SealedError // the recorded result cannot be opened, and Response is nil
 	JobSealed    *SealedError // the kept request cannot be opened
 	Evidence     []Evidence
+	Head         Sum // of the last chained row of evidence, as the receipt knows it; zero: none
 }
 
 // Swept is what one Sweep did.
@@ -119,8 +120,10 @@ type Swept struct {
 
 // Attention is what a scope has open.
 type Attention struct {
-	Scope  delivery.Scope
-	State  State
-	Count  int64
-	Oldest time.Duration // age of the oldest, since its last change; by the ledger's clock
+	Scope delivery.Scope
+	State State
+	Count int64
+	// Oldest is the age of the oldest by the ledger's clock: since its last change, but of queued events since they first
+	// came, which no attempt makes younger.
+	Oldest time.Duration
 }

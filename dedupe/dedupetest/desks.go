@@ -63,6 +63,44 @@ func testDesk(b *bench) {
 		b.Errorf("found %+v, %v", found, err)
 	}
 	b.attention()
+	b.oldest()
+}
+
+// oldest: a failed attempt does not make a queued event young again, and an event is dead since it died.
+func (b *bench) oldest() {
+	b.Helper()
+	for id, c := range map[string]struct {
+		status int
+		state  dedupe.State
+		least  time.Duration
+		most   time.Duration
+	}{
+		"fails": {503, dedupe.Queued, 3 * time.Hour, 4 * time.Hour},
+		"dies":  {422, dedupe.Dead, 0, time.Hour},
+	} {
+		r := accepted(id, "a")
+		r.Scope = delivery.Scope("oldest/" + id)
+		b.accept(r)
+		b.age(r, 3*time.Hour)
+		b.settleWork(b.a, b.takeOne(b.a, r, 1), answer(c.status, ""))
+		all, err := b.b.Attention(b.ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		seen := false
+		for _, a := range all {
+			if a.Scope != r.Scope {
+				continue
+			}
+			seen = true
+			if a.State != c.state || a.Count != 1 || a.Oldest < c.least || a.Oldest > c.most {
+				b.Errorf("an event of three hours that %s: %+v", id, a)
+			}
+		}
+		if !seen {
+			b.Errorf("an event that %s needs no attention", id)
+		}
+	}
 }
 
 func (b *bench) listed(f dedupe.Filter, want int) []dedupe.Receipt {

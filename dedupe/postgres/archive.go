@@ -13,8 +13,13 @@ import (
 
 const (
 	// In the order of a chain, which a clock that was set back does not change.
-	evidenceSQL = `SELECT ` + evidenceColumns + `
-FROM {schema}.evidence e WHERE e.scope_id = $1 AND e.event_id = $2 ORDER BY e.id`
+	evidenceSQL = `SELECT ` + evidenceColumns + `, r.chain
+FROM (
+    SELECT * FROM {schema}.receipts q WHERE q.scope_id = $1 AND q.event_id = $2 LIMIT 1
+) r LEFT JOIN LATERAL (
+    SELECT * FROM {schema}.evidence e WHERE e.scope_id = r.scope_id AND e.event_id = r.event_id ORDER BY e.id
+) e ON true
+ORDER BY e.id`
 
 	// A reference is a hash that no index knows: the price of small rows. A name is not hashed with the ID as one string.
 	findSQL = `SELECT ` + rowColumns + `
@@ -32,10 +37,10 @@ ORDER BY r.changed, r.scope_id, r.event_id LIMIT $3 OFFSET $4`
 	listClaimedSQL = listSelect + ` AND r.state = 1` + listOrder
 	listQueuedSQL  = listSelect + ` AND r.state = 3` + listOrder
 
-	// Three look-ups in three small indexes.
-	attentionSQL = `SELECT o.scope_id, o.state, count(*), (extract(epoch FROM now() - min(o.changed)) * 1000000)::bigint
-FROM (SELECT scope_id, state, changed FROM {schema}.receipts WHERE state = 1
-      UNION ALL SELECT scope_id, state, changed FROM {schema}.receipts WHERE state = 3
+	// Three look-ups in three small indexes. Attempts do not make a queued event young again.
+	attentionSQL = `SELECT o.scope_id, o.state, count(*), (extract(epoch FROM now() - min(o.since)) * 1000000)::bigint
+FROM (SELECT scope_id, state, changed AS since FROM {schema}.receipts WHERE state = 1
+      UNION ALL SELECT scope_id, state, created FROM {schema}.receipts WHERE state = 3
       UNION ALL SELECT scope_id, state, changed FROM {schema}.receipts WHERE state IN (2, 5)) o
 GROUP BY o.scope_id, o.state`
 )
@@ -44,26 +49,30 @@ GROUP BY o.scope_id, o.state`
 const defaultLimit = 100
 
 // Evidence implements dedupe.Archive.
-func (s *Store) Evidence(ctx context.Context, key dedupe.Key) ([]dedupe.Evidence, error) {
+func (s *Store) Evidence(ctx context.Context, key dedupe.Key) ([]dedupe.Evidence, dedupe.Sum, error) {
 	scopes, events, err := s.keys(ctx, []dedupe.Key{key})
 	if err != nil {
-		return nil, err
+		return nil, dedupe.Sum{}, err
 	}
 	var list []toldRow
+	var head []byte
 	err = s.run(ctx, call{
 		guard: lookupGuard, sql: s.sql.evidence, args: []any{scopes[0], events[0]},
-		begin: func() { list = nil },
+		begin: func() { list, head = nil, nil },
 		scan: func(rows pgx.Rows) error {
 			var row toldRow
-			err := rows.Scan(row.columns()...)
-			list = append(list, row)
+			err := rows.Scan(append(row.columns(), &head)...)
+			if row.at.Valid {
+				list = append(list, row)
+			}
 			return err
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, dedupe.Sum{}, err
 	}
-	return s.told(ctx, list)
+	told, err := s.told(ctx, list)
+	return told, sumOf(head), err
 }
 
 // Find implements dedupe.Archive. It reads the whole ledger.

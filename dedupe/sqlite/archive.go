@@ -18,17 +18,22 @@ const page = 2000
 const defaultLimit = 100
 
 // Evidence implements dedupe.Archive.
-func (s *Store) Evidence(ctx context.Context, key dedupe.Key) ([]dedupe.Evidence, error) {
-	const query = `SELECT id FROM receipts WHERE scope = ? AND event_id = ?`
-	var id int64
-	err := s.db.QueryRowContext(ctx, query, key.Scope, key.EventID).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return told(ctx, s.db, id)
+func (s *Store) Evidence(ctx context.Context, key dedupe.Key) (list []dedupe.Evidence, head dedupe.Sum, err error) {
+	const query = `SELECT id, chain FROM receipts WHERE scope = ? AND event_id = ?`
+	err = s.inTransaction(ctx, func(tx *sql.Tx) error {
+		var id int64
+		var chain []byte
+		err := tx.QueryRowContext(ctx, query, key.Scope, key.EventID).Scan(&id, &chain)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			head = sumOf(chain)
+			list, err = told(ctx, tx, id)
+		}
+		return err
+	})
+	return list, head, err
 }
 
 // Find implements dedupe.Archive. References are not stored: it reads every key, a page at a time.
@@ -94,7 +99,8 @@ func (s *Store) List(ctx context.Context, f dedupe.Filter) ([]dedupe.Row, error)
 func (s *Store) Attention(ctx context.Context) ([]dedupe.Attention, error) {
 	const query = `SELECT scope, state, count(*), min(changed) FROM receipts WHERE state = 1 GROUP BY scope
 		UNION ALL
-		SELECT scope, state, count(*), min(changed) FROM receipts WHERE state IN (2, 3, 5) GROUP BY scope, state
+		SELECT scope, state, count(*), min(CASE state WHEN 3 THEN created ELSE changed END)
+			FROM receipts WHERE state IN (2, 3, 5) GROUP BY scope, state
 		ORDER BY scope, state`
 	rows, err := s.db.QueryContext(ctx, query)
 	if err != nil {

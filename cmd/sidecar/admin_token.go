@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -16,6 +17,9 @@ func adminTokens(path string) (func() ([]admin.Token, error), error) {
 	}
 	read := func() ([]admin.Token, error) {
 		text, err := os.ReadFile(path)
+		if err != nil && config.MayBeSecret(path) {
+			return nil, errors.New("admin tokens: " + config.NoName)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("admin tokens: %w", err)
 		}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/postgres"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/rediscache"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/reload"
 	"github.com/webhook-sidecar/webhook-sidecar/upstream"
 )
 
@@ -73,7 +73,7 @@ func checkRooms(ctx context.Context, settings config.Settings) error {
 		}
 	}
 	_, tokensErr := adminTokens(settings.AdminTokenFile)
-	_, sealErr := sealKeys(settings.SealKeyFile, os.ReadFile)
+	_, sealErr := sealKeys(settings.SealKeyFile, reload.NewReading().ReadFile)
 	return allProblems(problems, tokensErr, sealErr)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +22,9 @@ func sealKeys(path string, readFile func(string) ([]byte, error)) (*seal.Keys, e
 		return nil, nil
 	}
 	text, err := readFile(path)
+	if err != nil && config.MayBeSecret(path) {
+		return nil, config.Problems{{Key: sealKeyVariable, Text: config.NoName}}
+	}
 	if err != nil {
 		var failed *fs.PathError
 		if errors.As(err, &failed) {
@@ -93,8 +95,12 @@ func (s *sealing) apply(ctx context.Context) (*reload.Reading, error) {
 			"problems", next.problems, "invalid_since", next.invalid.UTC())
 		return reading, err
 	}
+	gone := keyNames(s.ring.Keys(), keys)
 	s.put(keys)
-	s.log.InfoContext(ctx, "seal keys reloaded", "sealing", sealingKey(keys), "keys", keyNames(keys))
+	s.log.InfoContext(ctx, "seal keys reloaded", "sealing", sealingKey(keys), "keys", keyNames(keys, nil))
+	if len(gone) > 0 {
+		s.log.WarnContext(ctx, "seal keys are gone from their file: what they have sealed can no longer be opened here", "gone", gone)
+	}
 	return reading, nil
 }
 
@@ -120,17 +126,20 @@ func sealingKey(keys *seal.Keys) string {
 	return "off"
 }
 
-func keyNames(keys *seal.Keys) []string {
+// keyNames are the IDs of keys that others do not have.
+func keyNames(keys, others *seal.Keys) []string {
 	names := []string{}
 	for _, id := range keys.IDs() {
-		names = append(names, id.String())
+		if !others.Has(id) {
+			names = append(names, id.String())
+		}
 	}
 	return names
 }
 
 // sealRing is the keys for a command, which reads them once.
 func (p *program) sealRing(settings config.Settings) (*seal.Ring, error) {
-	keys, err := sealKeys(settings.SealKeyFile, os.ReadFile)
+	keys, err := sealKeys(settings.SealKeyFile, reload.NewReading().ReadFile)
 	return seal.NewRing(keys), err
 }
 
@@ -152,14 +161,14 @@ func (s *sealing) status() *sealStatus {
 	}
 	state, keys := s.state.Load(), s.ring.Keys()
 	return &sealStatus{
-		File: s.file, Sealing: sealingKey(keys), Keys: keyNames(keys), Loaded: state.loaded.UTC(),
+		File: s.file, Sealing: sealingKey(keys), Keys: keyNames(keys, nil), Loaded: state.loaded.UTC(),
 		Valid: state.invalid.IsZero(), InvalidSince: knownTime(state.invalid), Problems: state.problems,
 	}
 }
 
 // printSealKeys prints which keys are configured, by ID.
 func (p *program) printSealKeys(settings config.Settings) error {
-	keys, err := sealKeys(settings.SealKeyFile, os.ReadFile)
+	keys, err := sealKeys(settings.SealKeyFile, reload.NewReading().ReadFile)
 	if keys == nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/seal"
@@ -247,4 +248,107 @@ func TestRotateAnEmbeddedLedger(t *testing.T) {
 	if got := p.post("evt-1", firstKey); got.String() != "200 replayed" || got.body != "done" {
 		t.Errorf("unsealed: %s %q", got, got.body)
 	}
+}
+
+// Whoever gives the secret where the name of its file should stand is told so, and nothing tells the secret.
+func TestASecretInThePlaceOfItsFile(t *testing.T) {
+	secret := sealKey("mistaken")
+	for name, mistake := range map[string]func(r *rig){
+		"a seal key":        func(r *rig) { r.env[sealKeyVariable] = secret },
+		"a file of them":    func(r *rig) { r.env[sealKeyVariable] = secret + "\n" + sealKey("b") + "\n" },
+		"an admin token":    func(r *rig) { r.env["SIDECAR_ADMIN_TOKEN_FILE"] = "ana:operate:" + secret },
+		"a sender's secret": func(r *rig) { r.configure(orders("{id: k1, secret: {file: " + secret + "}}")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			mistake(r)
+			for _, command := range [][]string{{"check"}, {"run"}, {"seal", "status"}, {"receipts", "list"}, {"capacity"}} {
+				status, out := r.command("", command...)
+				if (command[0] == "check" || command[0] == "run") && (status != exitUsage || !strings.Contains(out, "what should name a file names none")) {
+					t.Errorf("%v: exit %d: %s", command, status, out)
+				}
+				noKeys(t, out, "mistaken", "b")
+			}
+		})
+	}
+}
+
+// A file whose contents end never, or do not come, is refused at once, also by a sidecar that runs.
+func TestKeyFilesThatAreNoFiles(t *testing.T) {
+	r := newRig(t)
+	if err := syscall.Mkfifo(r.path("fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(touch(t, r.path("huge")), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	r.sealed("a")
+	p := r.run()
+	for path, want := range map[string]string{
+		r.path("fifo"): "no regular file", "/dev/zero": "no regular file", r.path("huge"): "more than 16 MiB", r.path("."): "is a directory",
+	} {
+		r.env[sealKeyVariable] = path
+		for _, command := range []string{"check", "run"} {
+			if status, out := r.command("", command); status != exitUsage || !strings.Contains(out, sealKeyVariable+": "+path+" cannot be read: "+want) {
+				t.Errorf("%s, %s: exit %d: %s", command, path, status, out)
+			}
+		}
+		if err := os.Symlink(path, r.path("next")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(r.path("next"), r.path("seal-keys")); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.sealing(sealKeyID(t, "a"), false); !strings.Contains(strings.Join(got.Problems, "\n"), want) {
+			t.Errorf("%s: the status says %v", path, got.Problems)
+		}
+		if err := os.Remove(r.path("seal-keys")); err != nil { // and not what it leads to
+			t.Fatal(err)
+		}
+		r.sealed("a")
+		p.sealing(sealKeyID(t, "a"), true)
+	}
+}
+
+// touch makes an empty file.
+func touch(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A key that goes is said, whether anything needs it or not; what only comes, or changes its place, is not.
+func TestKeysThatGoAreSaid(t *testing.T) {
+	r := newRig(t)
+	r.sealed("b", "a")
+	p := r.run()
+	a, b := sealKeyID(t, "a"), sealKeyID(t, "b")
+	p.sealing(b, true)
+	const gone = "seal keys are gone"
+	for _, step := range []struct {
+		names []string
+		gone  []string
+	}{{[]string{"a", "b"}, nil}, {[]string{"a"}, []string{b}}, {[]string{"off", "a"}, nil}, {[]string{"c"}, []string{a}}} {
+		told := strings.Count(p.log.String(), gone)
+		r.sealed(step.names...)
+		by := "off"
+		if step.names[0] != "off" {
+			by = sealKeyID(t, step.names[0])
+		}
+		p.sealing(by, true)
+		p.eventually("the record", func() error {
+			if got := strings.Count(p.log.String(), gone) - told; got != len(step.gone) {
+				return fmt.Errorf("after %v it is said %d times", step.names, got)
+			}
+			return nil
+		})
+		for _, id := range step.gone {
+			if !strings.Contains(p.log.String(), `"gone":["`+id+`"]`) {
+				t.Errorf("after %v the log does not name %s", step.names, id)
+			}
+		}
+	}
+	noKeys(t, p.log.String(), "a", "b", "c")
 }

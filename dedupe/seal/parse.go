@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
 
 const (
-	maxFile = 64 << 10
+	maxFile     = 64 << 10
+	maxProblems = 20
 	// off, as the first entry, leaves what is written unsealed.
 	off = "off"
 	how = "make one with: openssl rand -base64 32"
@@ -44,8 +46,8 @@ func (p Problems) Error() string {
 // lines and lines that begin with # count for nothing. The word off as the first entry says that nothing is sealed, and the
 // keys behind it only open. The error is a Problems with all that is wrong.
 func ParseKeys(text []byte) (*Keys, error) {
-	if len(text) > maxFile {
-		return nil, Problems{{Text: fmt.Sprintf("it has more than %d bytes", maxFile)}}
+	if why := noText(text); why != "" {
+		return nil, Problems{{Text: why}}
 	}
 	p := parser{keys: &Keys{ciphs: map[dedupe.KeyID]cipher.AEAD{}}, lines: map[dedupe.KeyID]int{}}
 	number := 0
@@ -58,10 +60,28 @@ func ParseKeys(text []byte) (*Keys, error) {
 	if !p.some {
 		p.wrong(0, "there is no key in it: "+how)
 	}
+	if more := len(p.problems) - maxProblems; more > 0 {
+		p.problems = append(p.problems[:maxProblems], Problem{0, fmt.Sprintf("and %d more lines", more)})
+	}
 	if len(p.problems) > 0 {
 		return nil, p.problems
 	}
 	return p.keys, nil
+}
+
+// noText is what keeps a file from being read line by line; empty: nothing does. Remarks may be in any encoding.
+func noText(text []byte) string {
+	switch {
+	case len(text) > maxFile:
+		return fmt.Sprintf("it has more than %d bytes", maxFile)
+	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
+		return "it begins with a byte-order mark, which an editor put there: remove it"
+	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
+		return "it is encoded as UTF-16: save it as UTF-8"
+	case len(text) == KeySize && !utf8.Valid(text), bytes.IndexByte(text, 0) >= 0:
+		return "it is no text: a key stands in it as base64 or as 64 hex digits, not as its bytes"
+	}
+	return ""
 }
 
 // parser reads entries one by one.
@@ -101,6 +121,9 @@ func (p *parser) entry(line int, text string) {
 
 // decodeKey reads one key. Its errors do not quote it.
 func decodeKey(text string) ([]byte, error) {
+	if strings.ContainsAny(text, " \t\r") {
+		return nil, errors.New("more than a key: a remark has a line of its own, which begins with #")
+	}
 	key, err := hex.DecodeString(text)
 	if err != nil || len(key) != KeySize { // hex digits may be base64, too
 		based, wrong := decodeBase64(text)
@@ -123,7 +146,7 @@ func decodeKey(text string) ([]byte, error) {
 func decodeBase64(text string) ([]byte, error) {
 	bare := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
 	key, err := base64.RawStdEncoding.Strict().DecodeString(bare)
-	if err != nil || strings.ContainsAny(bare, "\r\n") {
+	if err != nil {
 		return nil, errors.New("neither base64 nor 64 hex digits: " + how)
 	}
 	return key, nil

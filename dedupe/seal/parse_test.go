@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ func TestKeysAreWhatOpensslMakes(t *testing.T) {
 		"URL alphabet":           base64.URLEncoding.EncodeToString(raw),
 		"hex":                    hex.EncodeToString(raw),
 		"upper hex":              strings.ToUpper(hex.EncodeToString(raw)),
+		"a remark in Latin-1":    "# Schl\xfcssel\n" + keyText("a"),
 		"with remarks":           "\n# of 2026\n\n  " + keyText("a") + "  \n# end\n",
 	} {
 		keys, err := ParseKeys([]byte(text))
@@ -70,7 +72,7 @@ func TestProblemsOfKeyFilesAreToldAllAtOnce(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	want := []string{
-		"line 3: neither base64 nor 64 hex digits", "line 4: the key has 19 bytes, want 32", "line 5: the same key as in line 1",
+		"line 3: more than a key", "line 4: the key has 19 bytes, want 32", "line 5: the same key as in line 1",
 		"line 6: off must be the first entry", "line 7: the key has 31 bytes, want 32", "line 8: every byte of the key is the same",
 	}
 	lines := strings.Split(err.Error(), "\n")
@@ -90,13 +92,35 @@ func TestProblemsOfKeyFilesAreToldAllAtOnce(t *testing.T) {
 }
 
 func TestFilesThatAreNoKeyFiles(t *testing.T) {
-	for how, text := range map[string]string{
-		"empty": "", "white": " \n\t\n", "remarks": "# nothing\n", "huge": strings.Repeat("# x\n", 20_000),
-		"a byte-order mark": "\xef\xbb\xbf" + keyText("a"), "UTF-16": "\xff\xfeA\x00", "two keys a line": keyText("a") + " " + keyText("b"),
-		"a sloppy end": keyText("a")[:42] + "/=", "off twice": off + "\n" + off, "a name": "new:" + keyText("a"),
+	raw, _ := base64.StdEncoding.DecodeString(keyText("a"))
+	for how, c := range map[string]struct{ text, want string }{
+		"empty":             {"", "no key in it"},
+		"white":             {" \n\t\n", "no key in it"},
+		"remarks":           {"# nothing\n", "no key in it"},
+		"huge":              {strings.Repeat("# x\n", 20_000), "more than 65536 bytes"},
+		"a byte-order mark": {"\xef\xbb\xbf" + keyText("a"), "byte-order mark"},
+		"UTF-16":            {"\xff\xfeA\x00", "UTF-16"},
+		"UTF-16, big end":   {"\xfe\xff\x00A", "UTF-16"},
+		"UTF-16, no mark":   {strings.Join(strings.Split(keyText("a"), ""), "\x00"), "no text"},
+		"bytes of a key":    {string(raw), "no text"},
+		"two keys a line":   {keyText("b") + "\n" + keyText("a") + " " + keyText("b"), "line 2: more than a key"},
+		"two with a tab":    {keyText("a") + "\t" + keyText("b"), "line 1: more than a key"},
+		"a remark behind":   {keyText("a") + " # old", "line 1: more than a key"},
+		"old line ends":     {keyText("a") + "\r" + keyText("b") + "\r", "line 1: more than a key"},
+		"a sloppy end":      {keyText("a")[:42] + "/=", "line 1: neither"},
+		"off twice":         {off + "\n" + off, "line 2: off must be"},
+		"a name":            {"new:" + keyText("a"), "line 1: neither"},
+		"a quoted key":      {strconv.Quote(keyText("a")), "line 1: neither"},
+		"half a key":        {keyText("a") + "\n" + keyText("b")[:24], "line 2: the key has 18 bytes"},
+		"the same in hex":   {keyText("a") + "\n" + hex.EncodeToString(raw), "line 2: the same key as in line 1"},
+		"a certificate":     {strings.Repeat(strings.Repeat("A", 64)+"\n", 900), "and 880 more lines"},
 	} {
-		if keys, err := ParseKeys([]byte(text)); err == nil || keys != nil {
-			t.Errorf("%s: %v", how, keys)
+		keys, err := ParseKeys([]byte(c.text))
+		if err == nil || keys != nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v", how, keys, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), keyText("a")[:12]) || strings.Count(err.Error(), "\n") > maxProblems) {
+			t.Errorf("%s: the complaint is %v", how, err)
 		}
 	}
 }

@@ -40,14 +40,37 @@ func (r *Reading) ReadFile(path string) ([]byte, error) {
 	return found.text, found.err
 }
 
+// maxFile is more than any file has that is read here.
+const maxFile = 16 << 20
+
+var (
+	errNoFile = errors.New("no regular file")
+	errHuge   = errors.New("more than 16 MiB")
+)
+
 func read(path string) entry {
 	resolved, _ := filepath.EvalSymlinks(path)
-	text, err := os.ReadFile(path)
-	found := entry{text: text, err: err, resolved: resolved}
-	if info, statErr := os.Stat(path); statErr == nil {
-		found.modified = info.ModTime()
+	found := entry{resolved: resolved}
+	info, err := os.Stat(path)
+	if err == nil {
+		found.modified, err = info.ModTime(), readable(info)
 	}
+	if err == nil {
+		found.text, err = os.ReadFile(path)
+	}
+	found.err = err
 	return found
+}
+
+// readable refuses what would keep its reader waiting, or never end. A folder is refused by whoever reads it.
+func readable(info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case !mode.IsRegular() && !mode.IsDir():
+		return errNoFile
+	case info.Size() > maxFile:
+		return errHuge
+	}
+	return nil
 }
 
 // Again reads the same files anew.

@@ -49,11 +49,15 @@ func (l *loader) secretProblem(m *mapping, credential *Credential, format string
 }
 
 func (l *loader) secretFile(m *mapping, path string, into *Credential) []byte {
+	secret := MayBeSecret(path)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(l.file), path)
 	}
 	text, err := l.source.ReadFile(path)
 	switch {
+	case err != nil && secret:
+		l.secretProblem(m, into, "%s", NoName)
+		return nil
 	case err != nil:
 		l.secretProblem(m, into, "the secret cannot be read: %v", reasonOf(err, path))
 		return nil

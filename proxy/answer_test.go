@@ -330,3 +330,36 @@ func TestALargeAnswerIsNotHeldForEver(t *testing.T) {
 		}
 	}
 }
+
+// A duplicate is a delivery that changed nothing: not the one that was stored, nor one that runs, nor another content.
+func TestDuplicatesAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		decision  dedupe.Decision
+		duplicate bool
+	}{
+		"first":            {dedupe.Decision{Kind: dedupe.Fresh, Claim: dedupe.Claim{Attempt: 1}}, false},
+		"runs again":       {dedupe.Decision{Kind: dedupe.Fresh, Claim: dedupe.Claim{Attempt: 2}}, false},
+		"stored":           {dedupe.Decision{Kind: dedupe.AlreadyQueued, First: true}, false},
+		"stored before":    {dedupe.Decision{Kind: dedupe.AlreadyQueued}, true},
+		"applied":          {dedupe.Decision{Kind: dedupe.Replay, Response: kept()}, true},
+		"under another ID": {dedupe.Decision{Kind: dedupe.SuspectReplay, Response: kept()}, true},
+		"in flight":        {dedupe.Decision{Kind: dedupe.InFlight}, true},
+		"dead":             {dedupe.Decision{Kind: dedupe.DeadLetter}, true},
+		"closed":           {dedupe.Decision{Kind: dedupe.Ended}, true},
+		"other content":    {dedupe.Decision{Kind: dedupe.Conflict}, false},
+	} {
+		e := newEdge(t, nil)
+		decided(c.decision)(e)
+		e.post(t, "{}")
+		if record := e.watch.next(t); record.Duplicate != c.duplicate {
+			t.Errorf("%s: duplicate is %t", name, record.Duplicate)
+		}
+	}
+	e := newEdge(t, nil)
+	e.ledger.settle = func(context.Context, dedupe.Settlement) error { return dedupe.ErrClaimLost }
+	e.ledger.look = func() (dedupe.Decision, error) { return dedupe.Decision{Kind: dedupe.Replay, Response: kept()}, nil }
+	e.post(t, "{}")
+	if record := e.watch.next(t); record.Duplicate || record.LostAttempt == 0 {
+		t.Errorf("a delivery that ran is told as %+v", record)
+	}
+}

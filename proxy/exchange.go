@@ -93,6 +93,7 @@ func (x *exchange) record(answer reply) {
 		Code:         answer.code,
 		Reason:       answer.reason,
 		Status:       answer.status,
+		Duplicate:    x.lostAttempt == 0 && duplicate(x.decision),
 		Attempt:      max(x.decision.Attempt, x.decision.Claim.Attempt),
 		EventAge:     x.decision.Age,
 		Trace:        x.decision.Trace,
@@ -112,4 +113,16 @@ func (x *exchange) record(answer reply) {
 		record.Reference = delivery.Reference(record.Scope, x.proof.EventID)
 	}
 	x.config.Watch.Done(x.ctx, record)
+}
+
+// duplicate tells whether a delivery changed nothing, because its event was known. One of other content is none.
+func duplicate(d dedupe.Decision) bool {
+	switch d.Kind {
+	case dedupe.Replay, dedupe.SuspectReplay, dedupe.InFlight, dedupe.DeadLetter, dedupe.Ended:
+		return true
+	case dedupe.AlreadyQueued:
+		return !d.First
+	default:
+		return false
+	}
 }

@@ -74,6 +74,7 @@ type Record struct {
 	Code         string // of the problem; empty where none was answered
 	Reason       string // why a signature was rejected or an attempt failed; from closed sets
 	Status       int
+	Duplicate    bool          // the event was known and this delivery brought neither an attempt nor a job
 	Attempt      int           // of the event so far; 0: unknown
 	LostAttempt  int           // of this delivery, whose claim was lost: what came of it is not stored; 0: none
 	LostStatus   int           // of the application's answer to it; 0: none came

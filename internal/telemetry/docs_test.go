@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +66,7 @@ func everything(t *testing.T) *watched {
 		end()
 	}
 	record := applied()
-	record.Route, record.Reason = "/hooks/orders", "stale"
+	record.Route, record.Reason, record.Duplicate = "/hooks/orders", "stale", true
 	record.Trace = "00-33333333333333333333333333333333-4444444444444444-00"
 	for stage := range record.Stages {
 		record.Stages[stage] = time.Millisecond
@@ -74,41 +76,86 @@ func everything(t *testing.T) *watched {
 	return w
 }
 
-// The page of metrics and docs/telemetry.md name the same metrics, but for those of the configuration, which are the
-// program's own and tested there.
+// The page of metrics and docs/telemetry.md name the same metrics with the same labels, but for those of the configuration,
+// which are the program's own: their names are in its source.
 func TestDocumentedMetricsAreTheMetrics(t *testing.T) {
 	page, doc := everything(t).page(t), document(t)
-	shown := map[string]bool{}
-	for _, found := range regexp.MustCompile(`(?m)^# TYPE (webhook_\w+)`).FindAllStringSubmatch(page, -1) {
-		shown[found[1]] = true
-		if !strings.Contains(doc, "| `"+found[1]+"` |") {
-			t.Errorf("docs/telemetry.md lacks %s", found[1])
+	documented := map[string][]string{}
+	for _, row := range rows(doc, "## Metrics") {
+		documented[row[0][0]] = row[1]
+	}
+	shown := map[string][]string{}
+	for _, found := range regexp.MustCompile(`(?m)^# TYPE (webhook_\w+) (\w+)`).FindAllStringSubmatch(page, -1) {
+		shown[found[1]] = labelsOf(page, found[1])
+	}
+	for name, labels := range shown {
+		if want, there := documented[name]; !there || !slices.Equal(labels, want) {
+			t.Errorf("%s has the labels %q, and docs/telemetry.md says %q (%t)", name, labels, want, there)
 		}
 	}
-	for _, found := range regexp.MustCompile("(?m)^\\| `(webhook_\\w+)` \\|").FindAllStringSubmatch(doc, -1) {
-		if !shown[found[1]] && !strings.HasPrefix(found[1], "webhook_config_") {
-			t.Errorf("docs/telemetry.md has %s, and the page does not", found[1])
+	program := readText(t, "../../cmd/sidecar/config_metric.go")
+	for name := range documented {
+		dotted := `"` + strings.ReplaceAll(strings.TrimSuffix(name, "_seconds"), "_", ".") + `"`
+		if shown[name] == nil && !strings.Contains(program, dotted) {
+			t.Errorf("docs/telemetry.md has %s, and the page does not", name)
 		}
 	}
 }
 
-func TestDocumentedSpansAreTheSpans(t *testing.T) {
-	doc := document(t)
-	_, doc, _ = strings.Cut(doc, "## Traces")
-	used := map[string]bool{}
-	for _, span := range everything(t).spans.Ended() {
-		used[span.Name()] = true
-		for _, attribute := range span.Attributes() {
-			used[string(attribute.Key)] = true
-		}
-		for _, link := range span.Links() {
-			used[string(link.Attributes[0].Key)] = true
+// labelsOf is every label that a series of a metric has.
+func labelsOf(page, metric string) []string {
+	labels := []string{}
+	for _, series := range regexp.MustCompile(`(?m)^`+metric+`(?:_bucket|_sum|_count)?\{([^}]*)\}`).FindAllStringSubmatch(page, -1) {
+		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(series[1], -1) {
+			if label[1] != "le" && !slices.Contains(labels, label[1]) {
+				labels = append(labels, label[1])
+			}
 		}
 	}
-	documented := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+`) \\|").FindAllStringSubmatch(doc, -1) {
-		for _, name := range strings.Split(row[1], ", ") {
-			documented[strings.Trim(name, "`")] = true
+	slices.Sort(labels)
+	return labels
+}
+
+// rows are the rows of the tables in a section: each column's words in backquotes; in the first two columns all others, too.
+func rows(doc, section string) [][2][]string {
+	_, doc, _ = strings.Cut(doc, "\n"+section+"\n")
+	doc, _, _ = strings.Cut(doc, "\n## ")
+	var all [][2][]string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+`) \\|([^|]*)\\|").FindAllStringSubmatch(doc, -1) {
+		all = append(all, [2][]string{list(row[1]), list(row[2])})
+	}
+	return all
+}
+
+func list(cell string) []string {
+	words := []string{}
+	for word := range strings.SplitSeq(cell, ",") {
+		if word = strings.Trim(word, " `"); word != "" {
+			words = append(words, word)
+		}
+	}
+	slices.Sort(words)
+	return words
+}
+
+// The spans and docs/telemetry.md have the same names, kinds and attributes, each on the same spans.
+func TestDocumentedSpansAreTheSpans(t *testing.T) {
+	documented, used := map[string]bool{}, map[string]bool{}
+	for _, row := range rows(document(t), "## Traces") {
+		for _, name := range row[0] {
+			for _, on := range row[1] {
+				documented[name+" on "+strings.TrimPrefix(on, "links of ")] = true
+			}
+		}
+	}
+	for _, span := range everything(t).spans.Ended() {
+		used[span.Name()+" on "+span.SpanKind().String()] = true
+		on := strings.TrimPrefix(span.Name(), "webhook ")
+		for _, attribute := range span.Attributes() {
+			used[string(attribute.Key)+" on "+on] = true
+		}
+		for _, link := range span.Links() {
+			used[string(link.Attributes[0].Key)+" on "+on] = true
 		}
 	}
 	for name := range used {
@@ -121,6 +168,43 @@ func TestDocumentedSpansAreTheSpans(t *testing.T) {
 			t.Errorf("docs/telemetry.md has %s, and no span does", name)
 		}
 	}
+}
+
+// Whatever the code names is documented, whether or not a test has seen it: each key of an attribute and each instrument.
+func TestNothingIsNamedThatIsNotDocumented(t *testing.T) {
+	doc := document(t)
+	names := regexp.MustCompile(`attribute\.\w+\("([^"]+)"|"((?:webhook|http|db|error|service)\.[a-z_.]+)"`)
+	found := 0
+	for _, dir := range []string{".", "../../cmd/sidecar"} {
+		for path, text := range sources(t, dir) {
+			for _, name := range names.FindAllStringSubmatch(text, -1) {
+				found++
+				key := name[1] + name[2]
+				if !strings.Contains(doc, "`"+key+"`") && !strings.Contains(doc, "| `"+strings.ReplaceAll(key, ".", "_")) {
+					t.Errorf("%s names %s, and docs/telemetry.md does not", path, key)
+				}
+			}
+		}
+	}
+	if found < 60 {
+		t.Errorf("only %d names were found", found)
+	}
+}
+
+// sources are the texts of a folder's Go files that are no tests.
+func sources(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, path := range paths {
+		if !strings.HasSuffix(path, "_test.go") {
+			texts[path] = readText(t, path)
+		}
+	}
+	return texts
 }
 
 func document(t *testing.T) string {

@@ -16,6 +16,7 @@ type metrics struct {
 	scopes      scopeLabels
 	sets        sync.Map // series → *labels
 	deliveries  metric.Int64Counter
+	duplicates  metric.Int64Counter
 	rejections  metric.Int64Counter
 	credentials metric.Int64Counter
 	inFlight    metric.Int64UpDownCounter
@@ -31,7 +32,7 @@ var durationBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{}
-	var errs [6]error
+	var errs [7]error
 	m.deliveries, errs[0] = meter.Int64Counter("webhook.deliveries",
 		metric.WithDescription("Requests on guarded paths, by integration and what became of them"))
 	m.rejections, errs[1] = meter.Int64Counter("webhook.rejections",
@@ -46,6 +47,8 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	m.stages, errs[5] = meter.Float64Histogram("webhook.stage.duration", metric.WithUnit("s"),
 		metric.WithDescription("Of one arrow of a delivery"),
 		metric.WithExplicitBucketBoundaries(durationBounds...))
+	m.duplicates, errs[6] = meter.Int64Counter("webhook.duplicates",
+		metric.WithDescription("Deliveries of an event that was known, which brought neither an attempt nor a job, by integration"))
 	return m, errors.Join(errs[:]...)
 }
 
@@ -75,7 +78,10 @@ func (m *metrics) of(s series) *labels {
 func (m *metrics) count(ctx context.Context, r proxy.Record) {
 	scope, outcome := m.scopes.label(r.Scope), string(r.Outcome)
 	m.deliveries.Add(ctx, 1, m.of(series{"integration", scope, "outcome", outcome}).add...)
-	m.durations.Record(ctx, r.Total.Seconds(), m.of(series{key: "outcome", value: outcome}).record...)
+	m.durations.Record(ctx, r.Total.Seconds(), exemplified(ctx, m.of(series{key: "outcome", value: outcome}), r.Reference)...)
+	if r.Duplicate {
+		m.duplicates.Add(ctx, 1, m.of(series{key: "integration", value: scope}).add...)
+	}
 	if reason := refusedBecause(r); reason != "" {
 		m.rejections.Add(ctx, 1, m.of(series{"integration", scope, "reason", reason}).add...)
 	}

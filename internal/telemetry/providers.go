@@ -103,7 +103,7 @@ func newMeters(ctx context.Context, described *resource.Resource, registry *prom
 	if err != nil {
 		return nil, fmt.Errorf("metrics page: %w", err)
 	}
-	options := []sdkmetric.Option{sdkmetric.WithResource(described), sdkmetric.WithReader(page)}
+	options := []sdkmetric.Option{sdkmetric.WithResource(described), sdkmetric.WithReader(page), sdkmetric.WithView(exemplarViews()...)}
 	// The page is ours already: the exporter of that name would open a listener of its own.
 	if wanted("METRICS") && os.Getenv("OTEL_METRICS_EXPORTER") != "prometheus" {
 		reader, err := autoexport.NewMetricReader(ctx)

@@ -22,6 +22,7 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/telemetry"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/worker"
 	"github.com/webhook-sidecar/webhook-sidecar/proxy"
 )
 
@@ -275,5 +276,73 @@ func TestExportFaultsAreToldOnce(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "the collector is away"); n != 1 {
 		t.Errorf("told %d times", n)
+	}
+}
+
+// A slow bucket leads to a trace and to the event, and the event is no label.
+func TestExemplarsLeadToTraceAndEvent(t *testing.T) {
+	w := newWatched(t)
+	ctx := w.Begin(request())
+	w.Done(ctx, applied())
+	attempt(t, w, worker.OutcomeApplied)
+	ask := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	ask.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	recorder := httptest.NewRecorder()
+	w.providers.Page().ServeHTTP(recorder, ask)
+	page := recorder.Body.String()
+	traces := map[string]string{}
+	for _, span := range w.spans.Ended() {
+		traces[span.Name()] = span.SpanContext().TraceID().String()
+	}
+	for metric, span := range map[string]string{
+		"webhook_delivery_duration_seconds": "webhook delivery", "webhook_attempt_duration_seconds": "webhook attempt",
+	} {
+		exemplar := regexp.MustCompile(`(?m)^` + metric + `_bucket\{outcome="applied",le="[^"]*"\} \d+ # \{([^}]*)\}`).FindStringSubmatch(page)
+		if exemplar == nil {
+			t.Errorf("%s has no exemplar:\n%s", metric, page)
+			continue
+		}
+		for _, want := range []string{`event="0123456789abcdef"`, `trace_id="` + traces[span] + `"`} {
+			if !strings.Contains(exemplar[1], want) {
+				t.Errorf("the exemplar of %s is %s, want %s", metric, exemplar[1], want)
+			}
+		}
+	}
+	for _, line := range strings.Split(page, "\n") {
+		if labels, _, _ := strings.Cut(line, " # "); strings.Contains(labels, "0123456789abcdef") {
+			t.Errorf("a reference has become a label: %s", line)
+		}
+	}
+}
+
+// What is not sampled leaves no trace to find: no exemplar, and the same series.
+func TestNoExemplarWithoutATrace(t *testing.T) {
+	w := newWatched(t)
+	watch, err := telemetry.NewWatch(slog.New(slog.DiscardHandler), w.providers.Tracer, w.providers.Meter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch.Done(watch.Begin(request()), applied())
+	if page := w.page(t); strings.Contains(page, "0123456789abcdef") ||
+		!strings.Contains(page, `webhook_delivery_duration_seconds_bucket{outcome="applied",le="0.005"} 1`) {
+		t.Error(page)
+	}
+}
+
+// In accept mode an acknowledgement may be the first one or that of a duplicate: the counter tells them apart.
+func TestDuplicatesAreCounted(t *testing.T) {
+	w := newWatched(t)
+	record := applied()
+	record.Outcome = proxy.OutcomeQueued
+	w.Done(w.Begin(request()), record)
+	record.Duplicate = true
+	for range 3 {
+		w.Done(w.Begin(request()), record)
+	}
+	page := w.page(t)
+	for _, want := range []string{`webhook_duplicates_total{integration="acme/orders"} 3`, `webhook_deliveries_total{integration="acme/orders",outcome="queued"} 4`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
 	}
 }

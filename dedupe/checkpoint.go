@@ -84,6 +84,9 @@ type Trail interface {
 type Histories interface {
 	// Scopes returns every scope that the ledger has something of, in order.
 	Scopes(ctx context.Context) ([]delivery.Scope, error)
+	// Strays counts what is of none of these scopes: scopes that have rows and no name, or rows of evidence that have no receipt
+	// to say their scope.
+	Strays(ctx context.Context) (int64, error)
 	// History returns up to limit receipts of a scope whose event ID is above after, in order, with their evidence.
 	History(ctx context.Context, scope delivery.Scope, after delivery.EventID, limit int) ([]History, error)
 }
@@ -98,6 +101,6 @@ type History struct {
 // Receipt is the history as people see it.
 func (h *History) Receipt() Receipt {
 	receipt := h.receipt()
-	receipt.Evidence = h.Evidence
+	receipt.Evidence, receipt.Head = h.Evidence, h.Head
 	return receipt
 }

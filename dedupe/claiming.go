@@ -18,7 +18,10 @@ const (
 	maxUnderway = 4 * time.Second
 )
 
-var errContended = errors.New("the receipt is changing")
+var (
+	errContended = errors.New("the receipt is changing")
+	errNoState   = errors.New("the receipt is in no state that there is: sidecar audit verify tells more")
+)
 
 // Claim implements Ledger.
 func (k *Keeper) Claim(ctx context.Context, r Request) (Decision, error) {
@@ -73,8 +76,12 @@ func (k *Keeper) ask(ctx context.Context, r *Request, row NewRow) (verdict, erro
 	return v, nil
 }
 
-// unanswerable is why there is no decision: it would be a result that cannot be opened. A conflict stands without.
+// unanswerable is why there is no decision: it would be a result that cannot be opened, without which a conflict stands, or
+// somebody wrote a state that is none.
 func (d *Decision) unanswerable() error {
+	if d.Kind == Ended && d.State != Closed {
+		return errNoState
+	}
 	if d.Sealed != nil && d.Kind != Conflict {
 		return d.Sealed
 	}

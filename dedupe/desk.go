@@ -18,7 +18,7 @@ func (k *Keeper) Receipt(ctx context.Context, scope delivery.Scope, id delivery.
 	if err != nil {
 		return Receipt{}, err
 	}
-	receipts[0].Evidence, err = k.store.Evidence(ctx, key)
+	receipts[0].Evidence, receipts[0].Head, err = k.store.Evidence(ctx, key)
 	return receipts[0], err
 }
 
@@ -33,7 +33,7 @@ func (k *Keeper) Find(ctx context.Context, reference string) ([]Receipt, error) 
 		return nil, err
 	}
 	for i, row := range rows {
-		if receipts[i].Evidence, err = k.store.Evidence(ctx, row.Key); err != nil {
+		if receipts[i].Evidence, receipts[i].Head, err = k.store.Evidence(ctx, row.Key); err != nil {
 			return nil, err
 		}
 	}

@@ -38,6 +38,21 @@ func TestNewKeeperWantsAStoreAndAName(t *testing.T) {
 	}
 }
 
+// Nobody is told that an event is closed because somebody wrote a state that is none.
+func TestAStateThatIsNoneDecidesNothing(t *testing.T) {
+	for _, number := range []int64{0, 7, 257, -255, 1 << 40} {
+		row := stored(StateOf(number))
+		store := &slow{insert: func(context.Context, []NewRow) ([]Found, error) { return []Found{{Row: row, Now: noon}}, nil }}
+		k, err := NewKeeper(KeeperConfig{Store: store, Replica: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if decision, err := k.Claim(t.Context(), request()); !errors.Is(err, errNoState) {
+			t.Errorf("state %d is decided as %+v, %v", number, decision, err)
+		}
+	}
+}
+
 func TestAClaimThatComesTooLateIsGivenBack(t *testing.T) {
 	aloft, landed := make(chan struct{}), make(chan struct{})
 	store := &slow{moves: make(chan Move, 1)}

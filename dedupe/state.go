@@ -1,5 +1,7 @@
 package dedupe
 
+import "math"
+
 // State is where a receipt is in its life. The numbers are stored and never change their meaning.
 type State uint8
 
@@ -12,6 +14,14 @@ const (
 	Dead      State = 5 // a person must act
 	Closed    State = 6 // a person ended it
 )
+
+// StateOf reads a stored number. One that is no state becomes one that equals none of them.
+func StateOf(number int64) State {
+	if number < 0 || number > math.MaxUint8 {
+		return math.MaxUint8
+	}
+	return State(number)
+}
 
 // Reason tells why a receipt is in its state, from a closed set.
 type Reason string

@@ -120,8 +120,9 @@ type Move struct {
 
 // Archive is what operators read of a store. Listing and finding may be slow; they never lock.
 type Archive interface {
-	// Evidence returns the transitions of one event that were not the happy path, oldest first.
-	Evidence(ctx context.Context, key Key) ([]Evidence, error)
+	// Evidence returns the transitions of one event that were not the happy path, oldest first, and what its receipt knows as
+	// the Sum of the last chained one, both from one look.
+	Evidence(ctx context.Context, key Key) ([]Evidence, Sum, error)
 	// Find returns the rows with an event reference (delivery.Reference).
 	Find(ctx context.Context, reference string) ([]Row, error)
 	// List returns the rows that match, oldest change first.

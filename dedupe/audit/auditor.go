@@ -46,6 +46,9 @@ func (a *Auditor) Verify(ctx context.Context, scopes ...delivery.Scope) ([]Summa
 			return nil, fmt.Errorf("audit: %w", err)
 		}
 		scopes = append(scopes, a.strangers(scopes)...)
+		if err = a.strays(ctx); err != nil {
+			return nil, fmt.Errorf("audit: %w", err)
+		}
 	}
 	summaries := make([]Summary, 0, len(scopes))
 	for _, scope := range scopes {
@@ -56,6 +59,16 @@ func (a *Auditor) Verify(ctx context.Context, scopes ...delivery.Scope) ([]Summa
 		}
 	}
 	return summaries, nil
+}
+
+// strays looks at what the audit of no scope sees.
+func (a *Auditor) strays(ctx context.Context) error {
+	count, err := a.config.Source.Strays(ctx)
+	if count > 0 {
+		a.config.Found(Finding{Kind: Stray, Detail: fmt.Sprintf(
+			"%d times there are rows whose scope cannot be told: its name, or their receipt, is gone", count)})
+	}
+	return err
 }
 
 // strangers are the scopes of anchors that the ledger does not know.

@@ -1,18 +1,19 @@
 package audit
 
 import (
+	"fmt"
+
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
 
 // maxSearched bounds how many rows of one event are compared to tell a row that was moved from one that was altered.
 const maxSearched = 1000
 
-// Whole tells whether an event's evidence, in its order, is the chain that was written. Of its end only the receipt in the
-// ledger knows.
-func Whole(key dedupe.Key, evidence []dedupe.Evidence) bool {
+// Whole tells whether an event's evidence, in its order, is the chain that was written, up to the end that the receipt knows.
+func Whole(key dedupe.Key, evidence []dedupe.Evidence, head dedupe.Sum) bool {
 	whole := true
-	walk(key, evidence, func(*dedupe.Evidence, Kind) { whole = false })
-	return whole
+	last := walk(key, evidence, func(*dedupe.Evidence, Kind) { whole = false })
+	return whole && last == head
 }
 
 // walk tells of each row that does not follow the row before it, and returns the last sum. Rows of a version that did not
@@ -65,38 +66,13 @@ func judge(h *dedupe.History, found func(Finding)) {
 	case sound && last != h.Head:
 		tell(Removed, 0, "the receipt knows of another last row")
 	}
+	for i := range h.Evidence {
+		if h.Evidence[i].Checkpoint < 0 {
+			tell(Altered, 0, "the row claims a checkpoint that cannot be")
+		}
+	}
 	if sound && !agrees(h) {
-		tell(StateDisagrees, 0, "the receipt is "+h.State.String()+", which no evidence led to")
-	}
-}
-
-// agrees tells whether the evidence led to the receipt's state, as far as every version of this program leaves evidence.
-func agrees(h *dedupe.History) bool {
-	if len(h.Evidence) == 0 {
-		return !told(h)
-	}
-	last := &h.Evidence[len(h.Evidence)-1]
-	if told(h) {
-		return last.To == h.State && last.Reason == h.Reason && last.Status == h.Status
-	}
-	switch last.To {
-	case dedupe.Retryable, dedupe.Queued: // a claim leaves none, and an older version's first attempt that was applied
-		return true
-	default:
-		return last.To == h.State
-	}
-}
-
-// told says that nothing leads to the receipt's state without evidence.
-func told(h *dedupe.History) bool {
-	switch h.State {
-	case dedupe.Retryable, dedupe.Dead, dedupe.Closed:
-		return true
-	case dedupe.Queued:
-		return h.Reason != dedupe.Accepted
-	case dedupe.Applied:
-		return h.Attempt > 1
-	default:
-		return false
+		tell(StateDisagrees, 0, fmt.Sprintf("the receipt is %s, attempts %d, reason %q, status %d, which no evidence led to",
+			h.State, h.Attempt, h.Reason, h.Status))
 	}
 }

@@ -16,14 +16,15 @@ const (
 	Removed           Kind = "removed"            // a row of evidence is gone before its time
 	Reordered         Kind = "reordered"          // rows of evidence are not in the order in which they were written
 	Added             Kind = "added"              // a row of evidence claims a checkpoint that did not seal it
+	Stray             Kind = "stray"              // rows are of no scope: its name, or the receipt that says it, is gone
 	ReceiptMissing    Kind = "receipt_missing"    // the evidence is there and its receipt is not
-	StateDisagrees    Kind = "state_disagrees"    // the receipt is not in the state that its last evidence led to
+	StateDisagrees    Kind = "state_disagrees"    // the receipt is not what its last evidence led to
 	CheckpointAltered Kind = "checkpoint_altered" // a checkpoint is not what was written, or does not follow the one before
 	CheckpointMissing Kind = "checkpoint_missing"
 	AnchorMismatch    Kind = "anchor_mismatch" // a checkpoint is not the one that was seen before, or is gone
 )
 
-// Finding is one thing that is wrong. What is not known of it is zero.
+// Finding is one thing that is wrong. What is not known of it is zero: without a scope it is the ledger's as a whole.
 type Finding struct {
 	Kind       Kind
 	Scope      delivery.Scope

@@ -214,7 +214,7 @@ func storeForget(s *shelf) {
 	for _, id := range []string{"claimed", "queued"} {
 		s.kept(id, job(id))
 	}
-	if evidence, err := s.store.Evidence(s.ctx, newRow("applied").Key); err != nil || len(evidence) != 0 {
+	if evidence, _, err := s.store.Evidence(s.ctx, newRow("applied").Key); err != nil || len(evidence) != 0 {
 		s.Errorf("evidence is %+v, %v", evidence, err)
 	}
 	s.forgetJobs()
@@ -269,7 +269,7 @@ func (s *shelf) wholly(key dedupe.Key, there bool) {
 	if err != nil || len(rows) == 1 != there {
 		s.Errorf("%s: %d rows, %v", key.EventID, len(rows), err)
 	}
-	evidence, err := s.store.Evidence(s.ctx, key)
+	evidence, _, err := s.store.Evidence(s.ctx, key)
 	if err != nil || len(evidence) == 1 != there {
 		s.Errorf("%s: evidence %+v, %v", key.EventID, evidence, err)
 	}

@@ -40,6 +40,7 @@ func RunAudit(t *testing.T, open func(t *testing.T) Harness) {
 		{"anchors are compared", auditAnchors},
 		{"whatever happens, nothing is found", auditClean},
 		{"whatever is changed is found", auditTampered},
+		{"each column is looked at", auditColumns},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(newBench(t, open(t))) })
 	}

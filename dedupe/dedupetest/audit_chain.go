@@ -72,8 +72,8 @@ func auditChain(b *bench) {
 		if !last.Until.Equal(want) || !last.At.Equal(h.Changed) {
 			b.Errorf("move %d ends %v, want %v: %+v", i, last.Until, want, last)
 		}
-		if got, err := b.h.Store.Evidence(b.ctx, row.Key); err != nil || len(got) != i+1 || got[i] != last {
-			b.Errorf("evidence is %+v, %v, want %+v", got, err, last)
+		if got, head, err := b.h.Store.Evidence(b.ctx, row.Key); err != nil || len(got) != i+1 || got[i] != last || head != last.Sum {
+			b.Errorf("evidence is %+v, %s, %v, want %+v", got, head, err, last)
 		}
 	}
 	plain := from(newRow("evt_2"), dedupe.Applied)

@@ -115,9 +115,9 @@ func (p *past) tamper(t *rapid.T) string {
 		id, event = row.ID, string(row.EventID)
 	}
 	scope := string(p.scope)
-	draw := func(columns map[string]string) (column, set string) {
+	draw := func(columns map[string][]string) (column, set string) {
 		column = rapid.SampledFrom(slices.Sorted(maps.Keys(columns))).Draw(t, "column")
-		return column, " SET " + column + " = " + columns[column]
+		return column, " SET " + column + " = " + columns[column][0]
 	}
 	var did string
 	var changed int64

@@ -13,8 +13,8 @@ type Intruder struct {
 	OfEvent, EvidenceOf, OfScope string
 	// Older adds a row of evidence as an older version does, to an event: its arguments are those of OfEvent.
 	Older string
-	// ColumnsOfEvidence, OfReceipts and OfCheckpoints are what can be altered, and expressions that are never the old value.
-	ColumnsOfEvidence, ColumnsOfReceipts, ColumnsOfCheckpoints map[string]string
+	// ColumnsOfEvidence, OfReceipts and OfCheckpoints are what can be altered, and expressions for what to write there.
+	ColumnsOfEvidence, ColumnsOfReceipts, ColumnsOfCheckpoints map[string][]string
 }
 
 func (in *Intruder) must(b *bench, sql string, args ...any) int64 {

@@ -53,7 +53,7 @@ func storeMove(s *shelf) {
 			s.Fatalf("move %d made\n%+v, want\n%+v", i, got, want)
 		}
 	}
-	evidence, err := s.store.Evidence(s.ctx, row.Key)
+	evidence, _, err := s.store.Evidence(s.ctx, row.Key)
 	if err != nil || len(evidence) != 1 || evidence[0].Note != foreign || evidence[0].At.IsZero() {
 		s.Errorf("evidence is %+v, %v", evidence, err)
 	}
@@ -98,7 +98,7 @@ func storeMoveMissed(s *shelf) {
 		s.Errorf("the row is now %+v", after)
 	}
 	for _, key := range []dedupe.Key{row.Key, nobody.Key} {
-		if evidence, err := s.store.Evidence(s.ctx, key); err != nil || len(evidence) != 0 {
+		if evidence, _, err := s.store.Evidence(s.ctx, key); err != nil || len(evidence) != 0 {
 			s.Errorf("evidence is %+v, %v", evidence, err)
 		}
 		if kept, err := s.store.Job(s.ctx, key); err != dedupe.ErrNotFound {
@@ -136,7 +136,7 @@ func storeMoveRace(s *shelf) {
 		}
 		running.Wait()
 		s.once("moved", made[:], errs[:])
-		if evidence, err := s.store.Evidence(s.ctx, row.Key); err != nil || len(evidence) != 1 {
+		if evidence, _, err := s.store.Evidence(s.ctx, row.Key); err != nil || len(evidence) != 1 {
 			s.Fatalf("evidence is %+v, %v", evidence, err)
 		}
 	}

@@ -250,11 +250,45 @@ func TestAuditsReadByIndex(t *testing.T) {
 	whole := regexp.MustCompile(`Seq Scan on (evidence|receipts|checkpoints)`)
 	for name, sql := range map[string]string{
 		"unsealed": s.sql.unsealed, "seal": s.sql.seal, "ends": s.sql.ends, "marked": s.sql.marked, "unmarked": s.sql.unmarked,
-		"history": s.sql.history, "chain": s.sql.chain, "retire": s.sql.retire,
+		"history": s.sql.history, "strays": s.sql.strays, "chain": s.sql.chain, "retire": s.sql.retire,
 	} {
 		plan := explain(t, conn, lookupGuard, sql)
 		if whole.MatchString(plan) {
 			t.Errorf("%s reads a table:\n%s", name, plan)
 		}
+	}
+}
+
+// Names are told once for all rows that have them: without its name a scope would be one that nobody audits.
+func TestNamesThatSomebodyChangedAreFound(t *testing.T) {
+	for sql, want := range map[string]audit.Kind{
+		"DELETE FROM sidecar_test.names WHERE kind = 1":                        audit.Stray,
+		"UPDATE sidecar_test.names SET id = id + 1 WHERE kind = 1":             audit.Stray,
+		"UPDATE sidecar_test.names SET kind = 4 WHERE kind = 1":                audit.Stray,
+		"UPDATE sidecar_test.names SET a = 'acme/other' WHERE kind = 1":        audit.Altered,
+		"UPDATE sidecar_test.names SET a = 'timeout' WHERE kind = 3":           audit.Altered,
+		"DELETE FROM sidecar_test.names WHERE kind = 3":                        audit.Altered,
+		"DELETE FROM sidecar_test.names":                                       audit.Stray,
+		"DELETE FROM sidecar_test.receipts; DELETE FROM sidecar_test.names":    audit.Stray,
+		"DELETE FROM sidecar_test.evidence; DELETE FROM sidecar_test.names":    audit.Stray,
+		"DELETE FROM sidecar_test.checkpoints; DELETE FROM sidecar_test.names": audit.Stray,
+	} {
+		t.Run(sql, func(t *testing.T) {
+			dsn := freshDB(t)
+			s, conn := open(t, dsn, nil), connect(t, dsn)
+			failed(t, s, "evt_1")
+			sealed(t, s)
+			exec(t, conn, sql)
+			var found []audit.Kind
+			auditor, err := audit.NewAuditor(audit.AuditorConfig{
+				Source: open(t, dsn, nil), Found: func(f audit.Finding) { found = append(found, f.Kind) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := auditor.Verify(t.Context()); err != nil || !slices.Contains(found, want) {
+				t.Errorf("found %v, %v, want %s", found, err, want)
+			}
+		})
 	}
 }

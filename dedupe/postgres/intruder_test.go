@@ -34,23 +34,37 @@ func intruder(t *testing.T, s *Store, conn *pgx.Conn) *dedupetest.Intruder {
 			(at, scope_id, reason_id, attempt, from_state, to_state, status, event_id, actor, note)
 			SELECT now(), scope_id, reason_id, attempt, 1, state, status, event_id, 'old'::bytea, ''::bytea
 			FROM sidecar_test.receipts WHERE ` + event,
-		ColumnsOfEvidence: map[string]string{
-			"at":       "at + interval '1 microsecond'",
-			"until":    "CASE until WHEN 'infinity' THEN now() ELSE until + interval '1 microsecond' END",
-			"scope_id": "scope_id + 1", "attempt": "attempt + 1", "from_state": "from_state + 1", "to_state": "to_state + 1",
-			"status":    "status + 1",
-			"reason_id": "(SELECT n.id FROM sidecar_test.names n WHERE n.kind = 3 AND n.id <> reason_id LIMIT 1)",
-			"event_id":  "event_id || 'x'::bytea", "actor": "actor || 'x'::bytea", "note": "note || 'x'::bytea",
-			"credential": "credential || 'x'::bytea", "checkpoint": "CASE checkpoint WHEN 0 THEN 1 ELSE 0 END",
-			"sum": "CASE id % 3 WHEN 0 THEN ''::bytea WHEN 1 THEN sum || 'x'::bytea ELSE " + flipped("sum") + " END",
+		ColumnsOfEvidence: map[string][]string{
+			"at": {"at + interval '1 microsecond'", "at - interval '1 microsecond'", "'infinity'", "'-infinity'"},
+			"until": {
+				"CASE until WHEN 'infinity' THEN now() ELSE until + interval '1 microsecond' END", "'infinity'", "'-infinity'",
+				"now() + interval '1 day'", "now() - interval '1 day'",
+			},
+			"scope_id":   {"scope_id + 1", "0", "-scope_id"},
+			"attempt":    {"attempt + 1", "attempt - 1", "attempt + 65536", "-attempt"},
+			"from_state": {"from_state + 1", "from_state + 256", "from_state - 256", "0"},
+			"to_state":   {"to_state + 1", "to_state + 256", "to_state - 256", "0"},
+			"status":     {"status + 1", "status + 256", "-1"},
+			"reason_id":  {"(SELECT n.id FROM sidecar_test.names n WHERE n.kind = 3 AND n.id <> reason_id LIMIT 1)", "0", "reason_id + 1"},
+			"event_id":   {"event_id || 'x'::bytea", "'happy'::bytea", "'retryable'::bytea", "'unsealed'::bytea"},
+			"actor":      {"actor || 'x'::bytea", "''::bytea"}, "note": {"note || 'x'::bytea", "''::bytea"},
+			"credential": {"credential || 'x'::bytea", "''::bytea"},
+			"checkpoint": {"CASE checkpoint WHEN 0 THEN 1 ELSE 0 END", "1", "2", "3", "4", "-1", "1000000000000"},
+			"sum": {
+				"CASE id % 3 WHEN 0 THEN ''::bytea WHEN 1 THEN sum || 'x'::bytea ELSE " + flipped("sum") + " END",
+				"''::bytea", "sum || 'x'::bytea", flipped("sum"), "sha256(sum)", "substr(sum, 1, 31)", "decode(repeat('00', 32), 'hex')",
+			},
 		},
-		ColumnsOfReceipts: map[string]string{
-			"chain": "CASE chain WHEN ''::bytea THEN sha256('x') ELSE ''::bytea END", "state": "CASE state WHEN 5 THEN 4 ELSE 5 END",
-			"event_id": "event_id || 'x'::bytea",
+		ColumnsOfReceipts: map[string][]string{
+			"chain":    {"CASE chain WHEN ''::bytea THEN sha256('x') ELSE ''::bytea END", "''::bytea", "sha256(chain)", "chain || 'x'::bytea", "decode(repeat('00', 32), 'hex')"},
+			"state":    {"CASE state WHEN 5 THEN 4 ELSE 5 END", "1", "2", "3", "4", "5", "6", "0", "7", "state + 256"},
+			"event_id": {"event_id || 'x'::bytea"}, "scope_id": {"scope_id + 1", "0"},
+			"attempt": {"attempt + 1", "attempt - 1", "0"}, "status": {"status + 1", "0", "200"},
+			"reason_id": {"(SELECT n.id FROM sidecar_test.names n WHERE n.kind = 3 AND n.id <> reason_id LIMIT 1)", "0", "reason_id + 1"},
 		},
-		ColumnsOfCheckpoints: map[string]string{
-			"number": "number + 1000", "at": "at + interval '1 microsecond'", "oldest": "oldest + 1",
-			"previous": flipped("previous"), "sum": flipped("sum"), "leaves": flipped("leaves"), "scope_id": "scope_id + 1",
+		ColumnsOfCheckpoints: map[string][]string{
+			"number": {"number + 1000", "number - 1000", "0", "-1"}, "at": {"at + interval '1 microsecond'", "'infinity'", "'-infinity'"}, "oldest": {"oldest + 1", "oldest - 1", "number", "number + 1", "1000000"},
+			"previous": {flipped("previous"), "''::bytea", "previous || 'x'::bytea"}, "sum": {flipped("sum"), "''::bytea", "sum || 'x'::bytea"}, "leaves": {flipped("leaves"), "''::bytea", "leaves || 'x'::bytea", "substr(leaves, 1, length(leaves) - 48)"}, "scope_id": {"scope_id + 1", "0"},
 		},
 	}
 }

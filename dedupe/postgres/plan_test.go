@@ -91,7 +91,7 @@ func everything(t *testing.T, s *Store, prefix string, size int) {
 		func(ctx context.Context) error { _, _, err := s.Forget(ctx, 1); return err },
 		func(ctx context.Context) error { _, err := s.Due(ctx, []delivery.Scope{testScope}, 10); return err },
 		func(ctx context.Context) error { _, err := s.Expired(ctx, time.Hour, 10); return err },
-		func(ctx context.Context) error { _, err := s.Evidence(ctx, failed.Key); return err },
+		func(ctx context.Context) error { _, _, err := s.Evidence(ctx, failed.Key); return err },
 		func(ctx context.Context) error { _, err := s.Job(ctx, queued.Key); return err },
 		func(ctx context.Context) error { _, err := s.Attention(ctx); return err },
 		func(ctx context.Context) error {

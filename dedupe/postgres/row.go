@@ -67,7 +67,7 @@ func (r *stored) tell(row *dedupe.Row, known map[nameID]name) error {
 	*row = dedupe.Row{
 		Key:          dedupe.Key{Scope: delivery.Scope(known[ids[0]].a), EventID: delivery.EventID(r.event)},
 		CredentialID: origin.a, EventType: origin.b, Object: string(r.object), Trace: unpackTrace(r.trace),
-		State: dedupe.State(*r.state), Reason: dedupe.Reason(known[ids[2]].a), Attempt: int(r.attempt.Int32),
+		State: dedupe.StateOf(int64(*r.state)), Reason: reasonNamed(ids[2], known), Attempt: int(r.attempt.Int32),
 		Created: r.created.Time, Changed: r.changed.Time, Status: int(r.status.Int16), HasJob: r.job.Int16 == 1,
 	}
 	copy(row.Fingerprint[:], r.fingerprint)

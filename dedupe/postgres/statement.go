@@ -37,7 +37,7 @@ type statements struct {
 	jobHeads                                   string
 	recordRotation, rotations                  string
 	unsealed, seal, retire                     string
-	scopes, ends, chain, history               string
+	scopes, strays, ends, chain, history       string
 	marked, unmarked                           string
 }
 
@@ -59,7 +59,7 @@ func statementsOf(namespace string) statements {
 		keptRequests: in(keptRequestsSQL), keptResults: in(keptResultsSQL),
 		rewriteRequests: in(rewriteRequestsSQL), rewriteResults: in(rewriteResultsSQL), jobHeads: in(jobHeadsSQL),
 		recordRotation: in(recordRotationSQL), rotations: in(rotationsSQL),
-		unsealed: in(unsealedSQL), seal: in(sealSQL), retire: in(retireSQL), scopes: in(scopesSQL), ends: in(endsSQL),
+		unsealed: in(unsealedSQL), seal: in(sealSQL), retire: in(retireSQL), scopes: in(scopesSQL), strays: in(straysSQL), ends: in(endsSQL),
 		chain: in(chainSQL), history: in(historySQL), marked: in(markedSQL), unmarked: in(unmarkedSQL),
 	}
 }

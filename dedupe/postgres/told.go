@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/sha256"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -31,14 +32,32 @@ func (r *toldRow) reasonID() nameID { return nameID{reasonName, r.reason.Int32} 
 
 func (r *toldRow) tell(known map[nameID]name) dedupe.Evidence {
 	told := dedupe.Evidence{
-		At: r.at.Time, From: dedupe.State(r.from.Int16), To: dedupe.State(r.to.Int16), Attempt: int(r.attempt.Int32), //nolint:gosec // as written
-		Reason: dedupe.Reason(known[r.reasonID()].a), Status: int(r.status.Int16), Actor: string(r.actor),
+		At: r.at.Time, Until: ended(r.until), From: dedupe.StateOf(int64(r.from.Int16)), To: dedupe.StateOf(int64(r.to.Int16)),
+		Attempt: int(r.attempt.Int32),
+		Reason:  reasonNamed(r.reasonID(), known), Status: int(r.status.Int16), Actor: string(r.actor),
 		Note: string(r.note), CredentialID: string(r.credential), Checkpoint: r.checkpoint.Int64, Sum: sumOf(r.sum),
 	}
-	if r.until.InfinityModifier == pgtype.Finite {
-		told.Until = r.until.Time
-	}
 	return told
+}
+
+// reasonNamed is the reason with an ID. One whose name somebody deleted is none of ours.
+func reasonNamed(id nameID, known map[nameID]name) dedupe.Reason {
+	if reason := known[id].a; reason != "" || id.id == 0 {
+		return dedupe.Reason(reason)
+	}
+	return "unknown"
+}
+
+// ended is when a receipt may be forgotten; zero: not. An end before all time, which nobody writes, is another one.
+func ended(until pgtype.Timestamptz) time.Time {
+	switch until.InfinityModifier {
+	case pgtype.Infinity:
+		return time.Time{}
+	case pgtype.NegativeInfinity:
+		return time.Unix(0, 0).UTC()
+	default:
+		return until.Time
+	}
 }
 
 // told tells rows of evidence in the ledger's words, in the same order.
@@ -71,4 +90,12 @@ func sumOf(stored []byte) dedupe.Sum {
 	default:
 		return sha256.Sum256(stored)
 	}
+}
+
+// sealOf reads a sum of a checkpoint, which is never empty.
+func sealOf(stored []byte) dedupe.Sum {
+	if len(stored) != sha256.Size {
+		return sha256.Sum256(stored)
+	}
+	return dedupe.Sum(stored)
 }

@@ -14,8 +14,25 @@ import (
 const (
 	scopesSQL = `SELECT n.a FROM {schema}.names n WHERE n.kind = 1 ORDER BY n.a`
 
+	// Each scope that has rows is looked up once, not each row.
+	straysSQL = `WITH RECURSIVE r(id) AS (
+    (SELECT q.scope_id FROM {schema}.receipts q ORDER BY q.scope_id LIMIT 1)
+    UNION ALL SELECT (SELECT q.scope_id FROM {schema}.receipts q WHERE q.scope_id > r.id ORDER BY q.scope_id LIMIT 1)
+    FROM r WHERE r.id IS NOT NULL
+), e(id) AS (
+    (SELECT q.scope_id FROM {schema}.evidence q ORDER BY q.scope_id LIMIT 1)
+    UNION ALL SELECT (SELECT q.scope_id FROM {schema}.evidence q WHERE q.scope_id > e.id ORDER BY q.scope_id LIMIT 1)
+    FROM e WHERE e.id IS NOT NULL
+), c(id) AS (
+    (SELECT q.scope_id FROM {schema}.checkpoints q ORDER BY q.scope_id LIMIT 1)
+    UNION ALL SELECT (SELECT q.scope_id FROM {schema}.checkpoints q WHERE q.scope_id > c.id ORDER BY q.scope_id LIMIT 1)
+    FROM c WHERE c.id IS NOT NULL
+)
+SELECT count(*) FROM (SELECT id FROM r UNION SELECT id FROM e UNION SELECT id FROM c) s
+WHERE s.id IS NOT NULL AND (SELECT n.id FROM {schema}.names n WHERE n.kind = 1 AND n.id = s.id LIMIT 1) IS NULL`
+
 	// There is always a row.
-	endsSQL = `SELECT coalesce(c.number, 0), c.at, coalesce(c.oldest, 0), coalesce(c.previous, ''), coalesce(c.sum, ''), ''::bytea,
+	endsSQL = `SELECT coalesce(c.number, 0), c.at, coalesce(c.oldest, 0), c.previous, c.sum, ''::bytea,
     coalesce((SELECT e.checkpoint FROM {schema}.evidence e
         WHERE e.scope_id = $1 AND e.checkpoint > 0 ORDER BY e.checkpoint LIMIT 1), 0),
     coalesce((SELECT e.checkpoint FROM {schema}.evidence e
@@ -59,6 +76,12 @@ func (s *Store) Scopes(ctx context.Context) ([]delivery.Scope, error) {
 	return s.scopes(ctx, s.sql.scopes)
 }
 
+// Strays implements dedupe.Histories.
+func (s *Store) Strays(ctx context.Context) (count int64, err error) {
+	err = s.run(ctx, call{guard: lookupGuard, sql: s.sql.strays, scan: func(rows pgx.Rows) error { return rows.Scan(&count) }})
+	return count, err
+}
+
 // Ends implements dedupe.Trail.
 func (s *Store) Ends(ctx context.Context, scope delivery.Scope) (dedupe.Ends, error) {
 	var ends dedupe.Ends
@@ -97,7 +120,10 @@ func scanCheckpoint(rows pgx.Rows, scope delivery.Scope, c *dedupe.Checkpoint, m
 	var at pgtype.Timestamptz
 	var previous, sum []byte
 	err := rows.Scan(append([]any{&c.Number, &at, &c.Oldest, &previous, &sum, &c.Leaves}, more...)...)
-	c.Scope, c.At, c.Previous, c.Sum = scope, at.Time.UTC(), sumOf(previous), sumOf(sum)
+	c.Scope, c.At = scope, at.Time.UTC()
+	if previous != nil {
+		c.Previous, c.Sum = sealOf(previous), sealOf(sum)
+	}
 	return err
 }
 
@@ -131,10 +157,7 @@ func scanSealable(rows pgx.Rows, now *time.Time) (row dedupe.Sealable, found boo
 	var until pgtype.Timestamptz
 	var event, sum []byte
 	err = rows.Scan(now, &id, &event, &until, &sum, &row.Orphan)
-	row.ID, row.EventID, row.Sum = id.Int64, delivery.EventID(event), sumOf(sum)
-	if until.InfinityModifier == pgtype.Finite {
-		row.Until = until.Time
-	}
+	row.ID, row.EventID, row.Until, row.Sum = id.Int64, delivery.EventID(event), ended(until), sumOf(sum)
 	return row, id.Valid, err
 }
 

@@ -17,21 +17,24 @@ func (s *Store) intruder() *dedupetest.Intruder {
 		EvidenceOf: "receipt = (SELECT id FROM receipts WHERE scope = ? AND event_id = ?)",
 		Older: `INSERT INTO evidence (receipt, at, from_state, to_state, attempt, reason, status, actor, note)
 			SELECT id, changed, 1, state, attempt, reason, status, x'6f6c64', x'' FROM receipts WHERE scope = ? AND event_id = ?`,
-		ColumnsOfEvidence: map[string]string{
-			"receipt": "(SELECT id FROM receipts WHERE id <> evidence.receipt ORDER BY id DESC LIMIT 1)",
-			"at":      "at + 1", "until": "until + 1", "from_state": "from_state + 1", "to_state": "to_state + 1",
-			"attempt": "attempt + 1", "reason": "reason || 'x'", "status": "status + 1", "actor": longer("actor"),
-			"note": longer("note"), "credential": longer("credential"),
-			"checkpoint": "CASE checkpoint WHEN 0 THEN 1 ELSE 0 END",
-			"sum":        "CASE id % 3 WHEN 0 THEN x'' WHEN 1 THEN randomblob(33) ELSE randomblob(32) END",
+		ColumnsOfEvidence: map[string][]string{
+			"receipt": {"(SELECT id FROM receipts WHERE id <> evidence.receipt ORDER BY id DESC LIMIT 1)", "(SELECT id FROM receipts WHERE event_id = 'happy')"},
+			"at":      {"at + 1", "at - 1", "0", "-1", "9223372036854775807"}, "until": {"until + 1", "until - 1", "0", "-1", "9223372036854775807"},
+			"from_state": {"from_state + 1", "from_state + 256", "from_state - 256", "0"}, "to_state": {"to_state + 1", "to_state + 256", "to_state - 256", "0"},
+			"attempt": {"attempt + 1", "attempt - 1", "attempt + 4294967296", "-attempt"}, "reason": {"reason || 'x'", "''"}, "status": {"status + 1", "status + 65536", "-1"}, "actor": {longer("actor"), "x''"},
+			"note": {longer("note"), "x''"}, "credential": {longer("credential"), "x''"},
+			"checkpoint": {"CASE checkpoint WHEN 0 THEN 1 ELSE 0 END", "1", "2", "3", "4", "-1", "1000000000000"},
+			"sum":        {"CASE id % 3 WHEN 0 THEN x'' WHEN 1 THEN randomblob(33) ELSE randomblob(32) END", "x''", "randomblob(33)", "randomblob(32)", "zeroblob(32)"},
 		},
-		ColumnsOfReceipts: map[string]string{
-			"chain": "CASE chain WHEN x'' THEN randomblob(32) ELSE x'' END", "state": "CASE state WHEN 5 THEN 4 ELSE 5 END",
-			"event_id": "event_id || 'x'", "scope": "scope || 'x'",
+		ColumnsOfReceipts: map[string][]string{
+			"chain":    {"CASE chain WHEN x'' THEN randomblob(32) ELSE x'' END", "x''", "randomblob(32)", "randomblob(33)", "zeroblob(32)"},
+			"state":    {"CASE state WHEN 5 THEN 4 ELSE 5 END", "1", "2", "3", "4", "5", "6", "0", "7", "state + 256"},
+			"event_id": {"event_id || 'x'"}, "scope": {"scope || 'x'", "''"},
+			"attempt": {"attempt + 1", "attempt - 1", "0"}, "status": {"status + 1", "0", "200"}, "reason": {"reason || 'x'", "''", "'max_age'"},
 		},
-		ColumnsOfCheckpoints: map[string]string{
-			"number": "number + 1000", "at": "at + 1", "oldest": "oldest + 1", "previous": longer("previous"),
-			"sum": longer("sum"), "leaves": longer("leaves"), "scope": "scope || 'x'",
+		ColumnsOfCheckpoints: map[string][]string{
+			"number": {"number + 1000", "number - 1000", "0", "-1"}, "at": {"at + 1", "0", "9223372036854775807"}, "oldest": {"oldest + 1", "oldest - 1", "number", "number + 1", "1000000"}, "previous": {longer("previous"), "x''", "randomblob(32)"},
+			"sum": {longer("sum"), "x''", "randomblob(32)"}, "leaves": {longer("leaves"), "x''", "randomblob(length(leaves))"}, "scope": {"scope || 'x'", "''"},
 		},
 	}
 }

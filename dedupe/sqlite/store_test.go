@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/audit"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
@@ -330,5 +332,27 @@ func whole(t *testing.T, again []dedupe.Found, err error) {
 	}
 	if err == nil && again[0].Inserted {
 		t.Fatal("a batch that was told to be durable is lost")
+	}
+}
+
+// Other programs do not watch over foreign keys: a receipt that they delete leaves its evidence behind.
+func TestEvidenceWithoutAReceiptIsFound(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	for _, sql := range []string{
+		`PRAGMA foreign_keys = OFF`,
+		`INSERT INTO evidence (receipt, at, from_state, to_state, attempt, reason, status, actor, note, sum)
+			VALUES (7, 1, 1, 2, 1, 'not_final', 503, x'', x'', zeroblob(32))`,
+	} {
+		if _, err := s.db.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found []audit.Kind
+	auditor, err := audit.NewAuditor(audit.AuditorConfig{Source: s, Found: func(f audit.Finding) { found = append(found, f.Kind) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := auditor.Verify(t.Context()); err != nil || !slices.Equal(found, []audit.Kind{audit.Stray}) {
+		t.Errorf("found %v, %v", found, err)
 	}
 }

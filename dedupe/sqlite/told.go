@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"math"
+	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
@@ -28,16 +30,19 @@ func told(ctx context.Context, from querier, receipt int64) ([]dedupe.Evidence, 
 		var e dedupe.Evidence
 		var at, until int64
 		var actor, note, credential, sum []byte
-		err := rows.Scan(&at, &until, &e.From, &e.To, &e.Attempt, &e.Reason, &e.Status, &actor, &note, &credential, &sum, &e.Checkpoint)
+		err := rows.Scan(&at, &until, anyState{&e.From}, anyState{&e.To}, &e.Attempt, &e.Reason, &e.Status, &actor, &note, &credential, &sum, &e.Checkpoint)
 		if err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
-		e.At, e.Until, e.Actor, e.Note = instant(at), instant(until), string(actor), string(note)
+		e.At, e.Until, e.Actor, e.Note = instant(at), ended(until), string(actor), string(note)
 		e.CredentialID, e.Sum = string(credential), sumOf(sum)
 		all = append(all, e)
 	}
 	return all, errors.Join(rows.Err(), rows.Close())
 }
+
+// ended is when a receipt may be forgotten; zero: not. The greatest number, which nobody writes, is another end.
+func ended(until int64) time.Time { return instant(min(until, math.MaxInt64-1)) }
 
 // sumOf reads a stored sum. One of another length is none of ours, and becomes one that equals none.
 func sumOf(stored []byte) dedupe.Sum {
@@ -49,4 +54,12 @@ func sumOf(stored []byte) dedupe.Sum {
 	default:
 		return sha256.Sum256(stored)
 	}
+}
+
+// sealOf reads a sum of a checkpoint, which is never empty.
+func sealOf(stored []byte) dedupe.Sum {
+	if len(stored) != sha256.Size {
+		return sha256.Sum256(stored)
+	}
+	return dedupe.Sum(stored)
 }

@@ -18,6 +18,13 @@ func (s *Store) Scopes(ctx context.Context) ([]delivery.Scope, error) {
 		UNION SELECT scope FROM credential_events ORDER BY 1`)
 }
 
+// Strays implements dedupe.Histories.
+func (s *Store) Strays(ctx context.Context) (count int64, err error) {
+	const query = `SELECT count(*) FROM evidence WHERE receipt NOT IN (SELECT id FROM receipts)`
+	err = s.db.QueryRowContext(ctx, query).Scan(&count)
+	return count, err
+}
+
 // Ends implements dedupe.Trail.
 func (s *Store) Ends(ctx context.Context, scope delivery.Scope) (dedupe.Ends, error) {
 	const newest = `SELECT number, at, oldest, previous, sum, x'' FROM checkpoints WHERE scope = ? ORDER BY number DESC LIMIT 1`
@@ -55,7 +62,7 @@ func chainOf(ctx context.Context, from querier, scope delivery.Scope, query stri
 		if err := rows.Scan(&c.Number, &at, &c.Oldest, &previous, &sum, &c.Leaves); err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
-		c.At, c.Previous, c.Sum = instant(at), sumOf(previous), sumOf(sum)
+		c.At, c.Previous, c.Sum = instant(at), sealOf(previous), sealOf(sum)
 		chain = append(chain, c)
 	}
 	return chain, errors.Join(rows.Err(), rows.Close())
@@ -82,7 +89,7 @@ func (s *Store) Marked(ctx context.Context, scope delivery.Scope, number, after 
 		if err := rows.Scan(&row.ID, &row.EventID, &until, &sum); err != nil {
 			return dedupe.Sealables{}, errors.Join(err, rows.Close())
 		}
-		row.Until, row.Sum = instant(until), sumOf(sum)
+		row.Until, row.Sum = ended(until), sumOf(sum)
 		marked.Rows = append(marked.Rows, row)
 	}
 	return marked, errors.Join(rows.Err(), rows.Close())
@@ -117,13 +124,30 @@ func (s *Store) History(ctx context.Context, scope delivery.Scope, after deliver
 	return page, err
 }
 
-// behind scans the columns before a row's own ones, too.
+// behind scans the columns before a row's own ones, too, and states that are none.
 type behind struct {
 	scanner
 	first []any
 }
 
-func (b behind) Scan(into ...any) error { return b.scanner.Scan(append(b.first, into...)...) }
+func (b behind) Scan(into ...any) error {
+	for i, field := range into {
+		if state, is := field.(*dedupe.State); is {
+			into[i] = anyState{state}
+		}
+	}
+	return b.scanner.Scan(append(b.first, into...)...)
+}
+
+// anyState reads a state that an audit looks at: what somebody wrote there is no reason to stop.
+type anyState struct{ state *dedupe.State }
+
+// Scan implements sql.Scanner.
+func (a anyState) Scan(value any) error {
+	number, _ := value.(int64)
+	*a.state = dedupe.StateOf(number)
+	return nil
+}
 
 func scanHistory(rows *sql.Rows) (page []dedupe.History, ids []int64, err error) {
 	for rows.Next() {

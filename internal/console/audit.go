@@ -22,7 +22,7 @@ type AuditReport struct {
 // AuditFinding is one thing that is wrong. What is not known of it is left out.
 type AuditFinding struct {
 	Kind       string `json:"kind"`
-	Scope      string `json:"scope"`
+	Scope      string `json:"scope,omitempty"` // none: the ledger as a whole
 	EventID    string `json:"event_id,omitempty"`
 	Reference  string `json:"reference,omitempty"`
 	Checkpoint int64  `json:"checkpoint,omitempty"`
@@ -108,6 +108,9 @@ func (r *AuditReport) Page(w io.Writer) error {
 
 func (f *AuditFinding) place() string {
 	text := f.Scope
+	if text == "" {
+		text = "the ledger"
+	}
 	if f.EventID != "" {
 		text += "  event " + printable(f.EventID)
 	}

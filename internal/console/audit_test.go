@@ -19,6 +19,7 @@ func chained(r dedupe.Receipt) dedupe.Receipt {
 		r.Evidence[i].Sum = r.Evidence[i].Link(dedupe.Key{Scope: r.Scope, EventID: r.EventID}, last)
 		last = r.Evidence[i].Sum
 	}
+	r.Head = last
 	return r
 }
 
@@ -30,6 +31,10 @@ func TestAStoryTellsWhetherItsEvidenceIsWhole(t *testing.T) {
 	altered.Evidence[0].Status = 200
 	older := chained(receipt())
 	older.Evidence[1].Sum = dedupe.Sum{}
+	older.Head = older.Evidence[0].Sum
+	cut, none := chained(receipt()), chained(receipt())
+	cut.Evidence = cut.Evidence[:1]
+	none.Evidence = nil
 	happy := receipt()
 	happy.Evidence = nil
 	for name, c := range map[string]struct {
@@ -38,6 +43,8 @@ func TestAStoryTellsWhetherItsEvidenceIsWhole(t *testing.T) {
 	}{
 		"whole":   {whole, "whole; 1 of 2 rows sealed by checkpoints", "whole"},
 		"altered": {altered, "NOT whole", "broken"},
+		"cut":     {cut, "NOT whole", "broken"},
+		"none":    {none, "NOT whole", "broken"},
 		"older":   {older, "older rows are not chained", "unchained"},
 		"happy":   {happy, "", ""},
 	} {

@@ -23,9 +23,9 @@ func chainOf(r dedupe.Receipt) string {
 		}
 	}
 	switch {
-	case len(r.Evidence) == 0:
+	case len(r.Evidence) == 0 && r.Head == (dedupe.Sum{}):
 		return ""
-	case !audit.Whole(dedupe.Key{Scope: r.Scope, EventID: r.EventID}, r.Evidence):
+	case !audit.Whole(dedupe.Key{Scope: r.Scope, EventID: r.EventID}, r.Evidence, r.Head):
 		return chainBroken
 	case chained < len(r.Evidence):
 		return chainUnchained

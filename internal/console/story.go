@@ -36,7 +36,7 @@ func Story(w io.Writer, r dedupe.Receipt, now time.Time) error {
 	if r.Sealed != nil {
 		page.row("result", "recorded, and %s", r.Sealed.Cause())
 	}
-	if len(r.Evidence) > 0 {
+	if chainOf(r) != "" {
 		page.row("evidence", "%s", evidenceLine(r))
 	}
 	page.line("")

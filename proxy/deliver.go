@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"time"
 
@@ -139,6 +140,7 @@ func (x *exchange) request(ctx context.Context) dedupe.Request {
 	}
 	if x.route.Accept {
 		request.Accept = x.job()
+		request.Accept.Header = x.forwarded()
 	}
 	return request
 }
@@ -174,6 +176,9 @@ func (x *exchange) settle(result delivery.Result) reply {
 	defer arrow.end()
 	claim := x.decision.Claim
 	settlement := x.route.Policy.Settle(claim, result, x.took[StageForward], x.job())
+	if settlement.Job != nil {
+		settlement.Job.Header = x.forwarded()
+	}
 	ctx, cancel := context.WithDeadline(arrow.ctx, x.recordBy())
 	defer cancel()
 	switch err := x.config.Ledger.Settle(ctx, claim, settlement); {
@@ -213,4 +218,9 @@ func (x *exchange) succeeded(ctx context.Context) reply {
 func (x *exchange) job() *dedupe.Job {
 	d := x.delivery
 	return &dedupe.Job{Method: d.Method, Target: d.Target, Host: d.Host, Header: d.Header, Body: d.Body}
+}
+
+// forwarded is the header of a request that is kept, which tells its peer like an attempt that is made now.
+func (x *exchange) forwarded() http.Header {
+	return upstream.Forwarded(x.delivery.Header, x.delivery.Peer)
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -312,5 +314,99 @@ func TestBudgetIsSharedFairly(t *testing.T) {
 	go func() { <-held }()
 	if answer, _ := e.post(t, strings.Repeat("x", 60)); answer.StatusCode != 200 {
 		t.Errorf("after the release: status %d", answer.StatusCode)
+	}
+}
+
+// An application that does not answer a control message has as long as for a delivery.
+func TestAControlMessageHasItsTime(t *testing.T) {
+	hold := make(chan struct{})
+	application := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(application.Close)
+	t.Cleanup(func() { close(hold) })
+	passing, err := upstream.NewPassthrough(upstream.Config{URL: application.URL, OnError: proxy.PassFailed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(passing.Close)
+	e := newEdge(t, func(c *proxy.Config, r *proxy.Route) { c.Passthrough, r.Timeout = passing, 200*time.Millisecond })
+	e.verifier.proof.Control = &verify.Control{Name: "challenge"}
+	answer, body := e.post(t, "ping")
+	if answer.StatusCode != http.StatusGatewayTimeout || problemCode(answer, body) != "upstream_timeout" {
+		t.Errorf("answered %d %s", answer.StatusCode, body)
+	}
+	if record := e.watch.next(t); record.Outcome != proxy.OutcomeControl {
+		t.Errorf("recorded as %+v", record)
+	}
+}
+
+// A control message whose sender goes away is recorded like any other: nothing stays in flight.
+func TestAControlMessageIsRecordedWhateverBecomesOfIt(t *testing.T) {
+	e := newEdge(t, func(c *proxy.Config, _ *proxy.Route) {
+		c.Passthrough = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	})
+	e.verifier.proof.Control = &verify.Control{Name: "challenge"}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.server.URL+hook, strings.NewReader("ping"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := e.server.Client().Do(request); err == nil {
+		answer.Body.Close()
+		t.Errorf("answered %d", answer.StatusCode)
+	}
+	if record := e.watch.next(t); record.Outcome != proxy.OutcomeControl {
+		t.Errorf("recorded as %+v", record)
+	}
+}
+
+// A request that is kept tells its peer like one that is sent at once, whatever keeps it.
+func TestAKeptRequestTellsItsPeer(t *testing.T) {
+	kept := make(chan *dedupe.Job, 1)
+	for name, set := range map[string]func(*edge, *proxy.Route){
+		"accepted": func(e *edge, r *proxy.Route) {
+			r.Accept, r.Acknowledge.Status = true, http.StatusAccepted
+			e.ledger.claim = func(request dedupe.Request) (dedupe.Decision, error) {
+				kept <- request.Accept
+				return dedupe.Decision{Kind: dedupe.AlreadyQueued, First: true}, nil
+			}
+		},
+		"queued": func(_ *edge, r *proxy.Route) {
+			r.Policy.OnFailure, r.Acknowledge.Status = dedupe.Queue, http.StatusAccepted
+		},
+		"dead": func(_ *edge, r *proxy.Route) { r.Policy.Limit.MaxAttempts = 1 },
+	} {
+		var route proxy.Route
+		e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { route = *r })
+		e.app.forward = func(context.Context, upstream.Attempt) delivery.Result { return answered(503, "") }
+		e.ledger.settle = func(_ context.Context, s dedupe.Settlement) error {
+			kept <- s.Job
+			return nil
+		}
+		set(e, &route)
+		if err := e.Serve([]proxy.Route{route}); err != nil {
+			t.Fatal(err)
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.server.URL+hook, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Forwarded-For", "203.0.113.7")
+		answer, err := e.server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if job := <-kept; job == nil || !slices.Equal(job.Header["X-Forwarded-For"], []string{"203.0.113.7, 127.0.0.1"}) {
+			t.Errorf("%s: kept as %+v", name, job)
+		}
+		for _, attempt := range e.app.seen() {
+			if got := attempt.Delivery.Header["X-Forwarded-For"]; !slices.Equal(got, []string{"203.0.113.7"}) || attempt.Delivery.Peer != "127.0.0.1" {
+				t.Errorf("%s: the attempt itself has %q and the peer %s", name, got, attempt.Delivery.Peer)
+			}
+		}
 	}
 }

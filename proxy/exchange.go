@@ -72,9 +72,11 @@ func (a *arrow) end() {
 }
 
 // passOn hands a sender's control message to the application like any open path, but never with what a guarded one
-// keeps out: nobody gets through here to another protocol, or with a key of ours.
+// keeps out: nobody gets through here to another protocol, or with a key of ours. It has the time of an attempt.
 func (x *exchange) passOn() {
-	r := x.r.WithContext(x.r.Context())
+	ctx, cancel := context.WithTimeoutCause(x.r.Context(), x.route.Timeout, upstream.ErrTimedOut)
+	defer cancel()
+	r := x.r.WithContext(ctx)
 	r.Header = upstream.Unclaimed(x.r.Header, x.route.KeyHeader)
 	r.Body = io.NopCloser(bytes.NewReader(x.delivery.Body))
 	r.ContentLength = int64(len(x.delivery.Body))

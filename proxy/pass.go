@@ -12,8 +12,11 @@ import (
 // headers that are already set.
 func PassFailed(w http.ResponseWriter, _ *http.Request, err error) {
 	cause := delivery.Incomplete
-	if errors.Is(err, upstream.ErrUnreachable) {
+	switch {
+	case errors.Is(err, upstream.ErrUnreachable):
 		cause = delivery.Unreachable
+	case errors.Is(err, upstream.ErrTimedOut):
+		cause = delivery.TimedOut
 	}
 	answer := unanswered(cause)
 	w.Header().Set("Content-Type", answer.header.Get("Content-Type"))

@@ -143,10 +143,11 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	defer x.end()
 	answer := x.deliver()
 	if answer.pass {
+		defer x.record(answer) // where the sender is gone, passing on ends by a panic
 		x.passOn()
-	} else {
-		x.write(answer)
+		return
 	}
+	x.write(answer)
 	x.record(answer)
 }
 

@@ -17,7 +17,7 @@ type Config struct {
 	IdleTimeout time.Duration // how long one is kept; 0: 1.5 s, below the keep-alive of common servers, so as not to race it
 	DialTimeout time.Duration // of one connection attempt; 0: 10 s. An attempt's own Timeout counts too
 	// OnError answers for an application that a passed request did not reach or that gave no answer: err is or wraps
-	// ErrUnreachable or ErrIncomplete. Nothing has been written to w. Passthrough only; nil: an empty 502.
+	// ErrUnreachable, ErrIncomplete or ErrTimedOut. Nothing has been written to w. Passthrough only; nil: an empty 502.
 	OnError func(w http.ResponseWriter, r *http.Request, err error)
 }
 

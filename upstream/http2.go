@@ -38,10 +38,12 @@ func newHTTP2(d *dialer) *http.Transport {
 func (p *Passthrough) serveHTTP2(w http.ResponseWriter, r *http.Request) {
 	response, err := p.http2.RoundTrip(p.outgoing(w, r))
 	if err != nil {
-		if r.Context().Err() != nil {
+		switch {
+		case timedOut(r):
+			err = ErrTimedOut
+		case r.Context().Err() != nil:
 			panic(http.ErrAbortHandler)
-		}
-		if !errors.Is(err, ErrUnreachable) {
+		case !errors.Is(err, ErrUnreachable):
 			err = fmt.Errorf("%w: %w", ErrIncomplete, err)
 		}
 		p.config.OnError(w, r, err)

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -77,6 +78,21 @@ func remethods(name string) bool {
 // tracing tells whether a field carries a trace context, which is ours on guarded routes.
 func tracing(name string) bool {
 	return sameFolded(name, "traceparent") || sameFolded(name, "tracestate") || sameFolded(name, "baggage")
+}
+
+// Forwarded gives the fields of a request with the peer that it came from at the end of X-Forwarded-For, as an attempt says
+// it: a request that is kept does not have its peer any more when it is sent. header is not changed.
+func Forwarded(header http.Header, peer string) http.Header {
+	chain := forwardedChain(header, peer)
+	if chain == "" {
+		return header
+	}
+	out := maps.Clone(header)
+	if out == nil {
+		out = make(http.Header, 1)
+	}
+	out["X-Forwarded-For"] = []string{chain}
+	return out
 }
 
 // Unclaimed gives the fields with which a request on a guarded route may pass that is no delivery: without what belongs

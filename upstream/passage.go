@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,12 +51,19 @@ func (x *passage) connect() (*conn, error) {
 
 // fail answers for an exchange that came to nothing, or breaks the connection off where the answer has begun.
 func (x *passage) fail(err error) {
-	if x.begun || x.r.Context().Err() != nil || errors.Is(err, errSender) {
+	over := x.r.Context().Err() != nil
+	if over && timedOut(x.r) {
+		over, err = false, ErrTimedOut
+	}
+	if x.begun || over || errors.Is(err, errSender) {
 		panic(http.ErrAbortHandler)
 	}
 	x.closeUnlessDrained()
 	x.config.OnError(x.w, x.r, err)
 }
+
+// timedOut tells that a request has ended because somebody set the application a time.
+func timedOut(r *http.Request) bool { return errors.Is(context.Cause(r.Context()), ErrTimedOut) }
 
 // closeUnlessDrained ends the sender's connection with the answer where its body is not read to the end: what it still
 // sends could not be told from its next request.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
 	"runtime"
@@ -535,4 +536,61 @@ func TestHTTP2FaultsAreReported(t *testing.T) {
 		t.Error("a call that was given up was answered")
 	}
 	<-gone // the application hears of it
+}
+
+// Whoever has set the application a time is told that it was over, as long as nothing of an answer has passed.
+func TestATimeThatIsSetEndsAPassage(t *testing.T) {
+	slow := func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then the end of the connection is noticed
+		if r.URL.Path == "/begun" {
+			w.WriteHeader(http.StatusOK)
+			http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	}
+	one := httptest.NewServer(http.HandlerFunc(slow))
+	t.Cleanup(one.Close)
+	for name, c := range map[string]struct {
+		app    string
+		client http.RoundTripper
+	}{
+		"HTTP/1": {one.URL, &http.Transport{DisableKeepAlives: true}}, "HTTP/2": {newHTTP2Application(t, slow), newHTTP2Client(t)},
+	} {
+		errs := make(chan error, 1)
+		p, err := NewPassthrough(Config{URL: c.app, OnError: onError(errs)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeoutCause(r.Context(), 300*time.Millisecond, ErrTimedOut)
+			defer cancel()
+			p.ServeHTTP(w, r.WithContext(ctx))
+		}))
+		front.Config.Protocols = new(http.Protocols)
+		front.Config.Protocols.SetHTTP1(true)
+		front.Config.Protocols.SetUnencryptedHTTP2(true)
+		front.Start()
+		t.Cleanup(front.Close)
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			request, _ := http.NewRequestWithContext(t.Context(), method, front.URL+"/", strings.NewReader("body"))
+			response, err := c.client.RoundTrip(request)
+			if err != nil || response.StatusCode != 599 {
+				t.Fatalf("%s %s: %v, %v", name, method, response, err)
+			}
+			response.Body.Close()
+			if err := <-errs; !errors.Is(err, ErrTimedOut) {
+				t.Errorf("%s %s: reported %v", name, method, err)
+			}
+		}
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+"/begun", nil)
+		response, err := c.client.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(response.Body); err == nil {
+			t.Errorf("%s: an answer that was broken off looks whole", name)
+		}
+		response.Body.Close()
+	}
 }

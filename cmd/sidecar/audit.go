@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) audit(ctx context.Context, args []string) error {
-	word, rest, err := oneOf("audit", args, "verify", "export")
+	word, rest, err := p.oneOf("audit", args, "verify", "export")
 	if err != nil {
 		return err
 	}

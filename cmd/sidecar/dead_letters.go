@@ -12,7 +12,7 @@ import (
 )
 
 func (p *program) deadLetters(ctx context.Context, args []string) error {
-	word, rest, err := oneOf("dead-letters", args, "list", "show", "replay", "close")
+	word, rest, err := p.oneOf("dead-letters", args, "list", "show", "replay", "close")
 	if err != nil {
 		return err
 	}

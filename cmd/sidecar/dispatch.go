@@ -63,11 +63,13 @@ func (p *program) dispatch(ctx context.Context, args []string) int {
 	if len(args) == 0 {
 		return p.finish(p.run(ctx, nil))
 	}
-	switch args[0] {
-	case "-h", "-help", "--help", "help":
+	switch {
+	case isHelp(args[0]) && len(args) > 1:
+		args = append(args[1:], "-h") // of a command, which is its own affair
+	case isHelp(args[0]):
 		usage(p.out)
 		return exitDone
-	case "-v", "-version", "--version":
+	case args[0] == "-v", args[0] == "-version", args[0] == "--version":
 		return p.finish(p.version(ctx, nil))
 	}
 	for _, known := range commands() {

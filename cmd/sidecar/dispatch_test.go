@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,5 +79,38 @@ func TestFlagsStandAnywhere(t *testing.T) {
 	plain, err := flags.parse([]string{"a", "--", "--json"}, 2, 2)
 	if err != nil || strings.Join(plain, " ") != "a --json" {
 		t.Errorf("behind -- nothing is a flag: %v, %v", plain, err)
+	}
+}
+
+// Help that was asked for is on standard output, with status 0, whatever else is missing: of every command, and of every
+// word of those that have several.
+func TestEveryCommandHelps(t *testing.T) {
+	words := [][]string{{}}
+	for _, known := range commands() {
+		words = append(words, []string{known.name})
+		if list, _, found := strings.Cut(known.summary, ":"); found && strings.Contains(list, "|") {
+			for word := range strings.SplitSeq(list, "|") {
+				words = append(words, []string{known.name, word})
+			}
+		}
+	}
+	if len(words) < 30 {
+		t.Fatalf("only %d commands and words", len(words))
+	}
+	for _, command := range words {
+		asks := [][]string{append(slices.Clone(command), "-h"), append(slices.Clone(command), "--help"), append([]string{"help"}, command...)}
+		for _, args := range asks {
+			status, out, err := inProcess(t, config.Environment{}, "", args...)
+			if want := "Usage: sidecar " + strings.Join(command, " "); status != exitDone || !strings.HasPrefix(out, want) || err != "" {
+				t.Errorf("sidecar %s: exit %d, want %q:\n%s\n%s", strings.Join(args, " "), status, want, out, err)
+			}
+		}
+		if len(command) == 0 {
+			continue
+		}
+		status, out, err := inProcess(t, config.Environment{}, "", append(slices.Clone(command), "--no-such-flag")...)
+		if status != exitUsage || out != "" || !strings.Contains(err, "sidecar "+strings.Join(command, " ")) {
+			t.Errorf("%v with an unknown flag: exit %d\n%s\n%s", command, status, out, err)
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func (p *program) receipts(ctx context.Context, args []string) error {
-	word, rest, err := oneOf("receipts", args, "list", "show", "reopen")
+	word, rest, err := p.oneOf("receipts", args, "list", "show", "reopen")
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func (p *program) seal(ctx context.Context, args []string) error {
-	word, rest, err := oneOf("seal", args, "status", "rotate")
+	word, rest, err := p.oneOf("seal", args, "status", "rotate")
 	if err != nil {
 		return err
 	}

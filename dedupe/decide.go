@@ -170,6 +170,9 @@ func (c *claiming) applied() verdict {
 	}
 	v := c.answer(kind)
 	v.decision.Response, v.decision.Sealed = c.row.Response, c.row.Sealed
+	if v.decision.Response == nil && v.decision.Sealed == nil { // somebody has taken it out
+		v.decision.Sealed = &SealedError{Key: c.row.Key, Damaged: true}
+	}
 	return v
 }
 

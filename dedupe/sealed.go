@@ -35,7 +35,7 @@ func (e *SealedError) Error() string {
 func (e *SealedError) Cause() string {
 	switch {
 	case e.Damaged && e.KeyID == KeyID{}:
-		return "what is kept is marked as sealed and is no sealed value"
+		return "what is kept is damaged: it is neither what was said nor a sealed value"
 	case e.Damaged:
 		return fmt.Sprintf("what is kept is sealed with key %s and damaged, or was not sealed for this event", e.KeyID)
 	default:
@@ -72,6 +72,14 @@ func Unopened(key Key, head []byte) *SealedError {
 
 // SealedJob is a request as a store keeps it sealed.
 func SealedJob(value []byte) *Job { return &Job{Header: map[string][]string{}, Body: value} }
+
+// DamagedJob is what a store returns for a request that it cannot read any more: nobody can open it, and others go on.
+func DamagedJob() *Job { return SealedJob(nil) }
+
+// DamagedResponse is the same of a recorded result.
+func DamagedResponse(status int) *delivery.Response {
+	return &delivery.Response{Status: status, Header: map[string][]string{}, Body: []byte{0}, Omitted: true}
+}
 
 // IsSealed tells that a request is as SealedJob made it.
 func (j *Job) IsSealed() bool { return j.Method == "" }

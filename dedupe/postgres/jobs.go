@@ -76,7 +76,7 @@ func (s *Store) Requests(ctx context.Context, keys []dedupe.Key) ([]*dedupe.Job,
 			var packed []byte
 			err := rows.Scan(&n, &packed)
 			if err == nil {
-				jobs[n-1], err = unpackJob(packed)
+				jobs[n-1] = keptJob(packed)
 			}
 			return err
 		},

@@ -50,9 +50,7 @@ func (s *Store) rows(ctx context.Context, list []stored) ([]dedupe.Row, error) {
 	}
 	told := make([]dedupe.Row, len(list))
 	for i := range list {
-		if err := list[i].tell(&told[i], wanted); err != nil {
-			return nil, err
-		}
+		list[i].tell(&told[i], wanted)
 	}
 	return told, nil
 }
@@ -61,7 +59,7 @@ func (r *stored) nameIDs() [3]nameID {
 	return [3]nameID{{scopeName, r.scope.Int32}, {originName, r.origin.Int32}, {reasonName, r.reason.Int32}}
 }
 
-func (r *stored) tell(row *dedupe.Row, known map[nameID]name) error {
+func (r *stored) tell(row *dedupe.Row, known map[nameID]name) {
 	ids := r.nameIDs()
 	origin := known[ids[1]]
 	*row = dedupe.Row{
@@ -74,12 +72,7 @@ func (r *stored) tell(row *dedupe.Row, known map[nameID]name) error {
 	copy(row.Binding[:], r.binding)
 	copy(row.Token[:], r.token)
 	r.tellDue(row)
-	response, err := unpackHead(r.head)
-	if response != nil {
-		response.Status, response.Body = row.Status, r.body
-	}
-	row.Response = response
-	return err
+	row.Response = keptResponse(row.Status, r.head, r.body)
 }
 
 // tellDue says what the one column for the end of a state means in this state.

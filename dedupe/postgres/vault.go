@@ -120,10 +120,8 @@ func (p *vaultPage) scanRequest(rows pgx.Rows, scope *int32, event *[]byte, item
 		return false, err
 	}
 	version := sha256.Sum256(packed)
-	var err error
-	item.Version = version[:]
-	item.Job, err = unpackJob(packed)
-	return true, err
+	item.Version, item.Job = version[:], keptJob(packed)
+	return true, nil
 }
 
 // scanResult is false for a receipt without a recorded body.
@@ -137,12 +135,8 @@ func (p *vaultPage) scanResult(rows pgx.Rows, scope *int32, event *[]byte, item 
 	version.Write(binary.BigEndian.AppendUint64(nil, uint64(len(head))))
 	version.Write(head)
 	version.Write(body)
-	response, err := unpackHead(head)
-	if err == nil {
-		response.Status, response.Body = int(status), body
-	}
-	item.Version, item.Response = version.Sum(nil), response
-	return true, err
+	item.Version, item.Response = version.Sum(nil), keptResponse(int(status), head, body)
+	return true, nil
 }
 
 // Rewrite implements dedupe.Vault.

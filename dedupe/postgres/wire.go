@@ -66,6 +66,18 @@ func unpackHead(head []byte) (*delivery.Response, error) {
 	return response, in.err
 }
 
+// keptResponse is a recorded result as it is stored; nil where there is none.
+func keptResponse(status int, head, body []byte) *delivery.Response {
+	response, err := unpackHead(head)
+	if err != nil {
+		return dedupe.DamagedResponse(status)
+	}
+	if response != nil {
+		response.Status, response.Body = status, body
+	}
+	return response
+}
+
 // packJob writes a request.
 func packJob(j *dedupe.Job) []byte {
 	fields := appendFields(nil, j.Header)
@@ -94,9 +106,21 @@ func unpackJob(packed []byte) (*dedupe.Job, error) {
 	return job, in.err
 }
 
+// keptJob is a request as it is stored.
+func keptJob(packed []byte) *dedupe.Job {
+	job, err := unpackJob(packed)
+	if err != nil {
+		return dedupe.DamagedJob()
+	}
+	return job
+}
+
 // sealedHead is how the sealed value in a packed request begins, of which only the beginning may be given; false for a
-// request that is not sealed. Such a one has a method.
+// request that is not sealed. Such a one has a method. What is no request is sealed with nothing.
 func sealedHead(packed []byte) ([]byte, bool) {
+	if len(packed) == 0 || packed[0] != jobFormat {
+		return nil, true
+	}
 	bare := packJob(dedupe.SealedJob(nil))
 	return bytes.CutPrefix(packed, bare)
 }

@@ -28,7 +28,7 @@ func (s *Store) Job(ctx context.Context, key dedupe.Key) (*dedupe.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kept(method, target, host, header, body)
+	return kept(method, target, host, header, body), nil
 }
 
 // Requests implements dedupe.Jobs.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -35,9 +34,9 @@ func scanRow(from scanner) (dedupe.Row, error) {
 	row.Created, row.Changed, row.LeaseUntil = instant(created), instant(changed), instant(lease)
 	row.NextAttempt, row.Expires = instant(next), instant(expires)
 	if header != nil {
-		row.Response, err = response(row.Status, header, body, omitted)
+		row.Response = response(row.Status, header, body, omitted)
 	}
-	return row, err
+	return row, nil
 }
 
 func scanRows(from *sql.Rows) ([]dedupe.Row, error) {
@@ -53,12 +52,12 @@ func scanRows(from *sql.Rows) ([]dedupe.Row, error) {
 	return rows, from.Err()
 }
 
-func response(status int, header, body []byte, omitted bool) (*delivery.Response, error) {
+func response(status int, header, body []byte, omitted bool) *delivery.Response {
 	fields, err := decodeHeader(header)
 	if err != nil {
-		return nil, fmt.Errorf("recorded header: %w", err)
+		return dedupe.DamagedResponse(status)
 	}
-	return &delivery.Response{Status: status, Header: fields, Body: body, Omitted: omitted}, nil
+	return &delivery.Response{Status: status, Header: fields, Body: body, Omitted: omitted}
 }
 
 // instant reads microseconds; 0 is the zero time.

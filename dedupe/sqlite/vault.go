@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -71,8 +70,8 @@ func scanKept(from scanner, kind dedupe.VaultKind) (id int64, item dedupe.VaultI
 			return 0, item, 0, err
 		}
 		item.Version = versionOf(method, target, host, header, body)
-		item.Job, err = kept(method, target, host, header, body)
-		return id, item, 1 + len(body), err
+		item.Job = kept(method, target, host, header, body)
+		return id, item, 1 + len(body), nil
 	}
 	var status int
 	var header, body []byte
@@ -82,8 +81,8 @@ func scanKept(from scanner, kind dedupe.VaultKind) (id int64, item dedupe.VaultI
 		return id, item, 0, err
 	}
 	item.Version = versionOf(header, body, strconv.AppendBool(nil, omitted))
-	item.Response, err = response(status, header, body, omitted)
-	return id, item, len(body), err
+	item.Response = response(status, header, body, omitted)
+	return id, item, len(body), nil
 }
 
 func versionOf(parts ...[]byte) []byte {
@@ -92,12 +91,12 @@ func versionOf(parts ...[]byte) []byte {
 }
 
 // kept is a request of its columns.
-func kept(method, target, host, header, body []byte) (*dedupe.Job, error) {
+func kept(method, target, host, header, body []byte) *dedupe.Job {
 	fields, err := decodeHeader(header)
 	if err != nil {
-		return nil, fmt.Errorf("kept header: %w", err)
+		return dedupe.DamagedJob()
 	}
-	return &dedupe.Job{Method: string(method), Target: string(target), Host: string(host), Header: fields, Body: body}, nil
+	return &dedupe.Job{Method: string(method), Target: string(target), Host: string(host), Header: fields, Body: body}
 }
 
 // Rewrite implements dedupe.Vault.

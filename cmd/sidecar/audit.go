@@ -65,6 +65,9 @@ func (p *program) auditing(args []string) (auditing, error) {
 	flags.Func("anchor-file", "a log in JSON, an export, or lines of SCOPE:NUMBER:SUM: every checkpoint in the `file` is an anchor", func(name string) error {
 		anchors, err := readAnchors(name)
 		asked.anchors = append(asked.anchors, anchors...)
+		if err == nil && len(anchors) == 0 {
+			fmt.Fprintf(p.err, "warning: there is no checkpoint in %s: nothing is compared with it\n", name)
+		}
 		return err
 	})
 	flags.BoolVar(&asked.json, "json", false, "as JSON")
@@ -98,16 +101,22 @@ func readAnchors(name string) ([]audit.Anchor, error) {
 
 // known tells a scope that the ledger has nothing of, where no anchor says that it should, from one that is in order.
 func (a *auditing) known(ctx context.Context, source audit.Source) error {
-	if len(a.scopes) == 0 {
-		return nil
+	anchored := func(scope delivery.Scope) bool {
+		return slices.ContainsFunc(a.anchors, func(anchor audit.Anchor) bool { return anchor.Scope == scope })
 	}
-	scope := a.scopes[0]
-	if slices.ContainsFunc(a.anchors, func(anchor audit.Anchor) bool { return anchor.Scope == scope }) {
+	return knows(ctx, source, slices.DeleteFunc(slices.Clone(a.scopes), anchored))
+}
+
+// knows expects that the ledger has something of each scope.
+func knows(ctx context.Context, source audit.Source, wanted []delivery.Scope) error {
+	if len(wanted) == 0 {
 		return nil
 	}
 	scopes, err := source.Scopes(ctx)
-	if err == nil && !slices.Contains(scopes, scope) {
-		err = fmt.Errorf("the ledger has nothing of %s", scope)
+	for _, scope := range wanted {
+		if err == nil && !slices.Contains(scopes, scope) {
+			err = fmt.Errorf("the ledger has nothing of %s", scope)
+		}
 	}
 	return err
 }

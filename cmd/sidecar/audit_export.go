@@ -18,12 +18,16 @@ const (
 	exportedCheckpoints = 100
 )
 
+var errSince = errors.New("want a time like 2026-11-01T00:00:00Z")
+
 // export writes what the ledger knows as lines of JSON.
 func (p *program) export(ctx context.Context, args []string) error {
 	e := exporting{buffer: bufio.NewWriterSize(p.out, 64<<10)}
 	flags := p.newFlags("audit export [SCOPE] [--since TIME]")
 	flags.Func("since", "only what changed at that `time` (RFC 3339) or later", func(text string) (err error) {
-		e.since, err = time.Parse(time.RFC3339, text)
+		if e.since, err = time.Parse(time.RFC3339, text); err != nil {
+			err = errSince
+		}
 		return err
 	})
 	flags.Bool("json", true, "as lines of JSON, always")
@@ -38,7 +42,14 @@ func (p *program) export(ctx context.Context, args []string) error {
 	e.lines.SetEscapeHTML(false)
 	return p.atEvidence(ctx, func(s *store) error {
 		e.store = s
-		return errors.Join(e.run(ctx), e.buffer.Flush())
+		if err := knows(ctx, s.evidence, e.scopes); err != nil {
+			return err
+		}
+		if err := e.run(ctx); err != nil {
+			_ = e.buffer.Flush() // what is there; the error is told
+			return err
+		}
+		return e.buffer.Flush()
 	})
 }
 

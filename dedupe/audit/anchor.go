@@ -23,10 +23,13 @@ type Anchor struct {
 // LogMessage is what a log record of a new checkpoint says. The record has scope, number and sum.
 const LogMessage = "checkpoint"
 
-// maxAnchorLine bounds a line of a file of anchors.
-const maxAnchorLine = 1 << 20
+// maxAnchorLine bounds a line about a checkpoint. A longer record is about something else: an event with many transitions.
+const maxAnchorLine = 1 << 16
 
-var errAnchor = errors.New("want SCOPE:NUMBER:SUM")
+var (
+	errAnchor     = errors.New("want SCOPE:NUMBER:SUM")
+	errAnchorLine = errors.New("the line is too long")
+)
 
 // ParseAnchor reads SCOPE:NUMBER:SUM.
 func ParseAnchor(text string) (Anchor, error) {
@@ -54,18 +57,39 @@ func newAnchor(scope, number, sum string) (a Anchor, err error) {
 // about a checkpoint and cannot be read is an error.
 func ReadAnchors(from io.Reader) ([]Anchor, error) {
 	var anchors []Anchor
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, maxAnchorLine)
-	for number := 1; lines.Scan(); number++ {
-		a, is, err := readAnchor(strings.TrimSpace(lines.Text()))
+	lines := bufio.NewReaderSize(from, maxAnchorLine)
+	for number := 1; ; number++ {
+		line, failed := readLine(lines)
+		if failed != nil && !errors.Is(failed, io.EOF) {
+			return nil, fmt.Errorf("line %d: %w", number, failed)
+		}
+		a, is, err := readAnchor(strings.TrimSpace(line))
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		if is {
 			anchors = append(anchors, a)
 		}
+		if failed != nil {
+			return anchors, nil
+		}
 	}
-	return anchors, lines.Err()
+}
+
+// readLine passes over a record that is too long.
+func readLine(from *bufio.Reader) (string, error) {
+	slice, err := from.ReadSlice('\n')
+	line := string(slice)
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	if line[0] != '{' {
+		return "", errAnchorLine
+	}
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = from.ReadSlice('\n')
+	}
+	return "", err
 }
 
 func readAnchor(line string) (Anchor, bool, error) {

@@ -1,9 +1,12 @@
 package audit_test
 
 import (
+	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/audit"
@@ -24,9 +27,10 @@ func TestAnchorsAreReadFromAnyRecord(t *testing.T) {
 		`{"msg":"delivery","scope":"acme/orders","number":"whatever"}`,
 		`{"kind":"checkpoint","scope":"acme/shop","number":3,"at":"2026-11-30T12:00:00Z","rows":1,"previous":"","sum":"` + someSum + `"}`,
 		`{"kind":"event","scope":"acme/shop"}`,
-		`{broken off`,
+		`{"kind":"event","scope":"acme/shop","transitions":[` + strings.Repeat(`{"from":"claimed","to":"retryable"},`, 100_000) + `]}`,
+		"acme/shop:4:" + someSum, `{broken off`,
 	}, "\n")))
-	want := []audit.Anchor{{Scope: "acme/orders", Number: 1, Sum: sum}, {Scope: "acme/orders", Number: 2, Sum: sum}, {Scope: "acme/shop", Number: 3, Sum: sum}}
+	want := []audit.Anchor{{Scope: "acme/orders", Number: 1, Sum: sum}, {Scope: "acme/orders", Number: 2, Sum: sum}, {Scope: "acme/shop", Number: 3, Sum: sum}, {Scope: "acme/shop", Number: 4, Sum: sum}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, %v", got, err)
 	}
@@ -43,8 +47,11 @@ func TestAnAnchorThatCannotBeReadIsAnError(t *testing.T) {
 			t.Errorf("%s: read %+v, %v", line, got, err)
 		}
 	}
-	if _, err := audit.ReadAnchors(strings.NewReader(strings.Repeat("x", 2<<20))); err == nil {
-		t.Error("a line without end was read")
+	if _, err := audit.ReadAnchors(strings.NewReader("\n" + strings.Repeat("x", 2<<20))); err == nil || err.Error() != "line 2: the line is too long" {
+		t.Errorf("a line without end: %v", err)
+	}
+	if _, err := audit.ReadAnchors(iotest.ErrReader(io.ErrUnexpectedEOF)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a file that cannot be read: %v", err)
 	}
 }
 

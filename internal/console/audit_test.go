@@ -3,6 +3,7 @@ package console_test
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,30 @@ func TestAnExportedCheckpointIsAnAnchor(t *testing.T) {
 	}
 	if !strings.Contains(string(text), `"rows":2`) {
 		t.Errorf("exported as %s", text)
+	}
+}
+
+// Whatever somebody wrote into the ledger, an export tells it, and goes on.
+func TestNoTimeStopsAnExport(t *testing.T) {
+	for _, strange := range []time.Time{
+		{}, time.UnixMicro(math.MaxInt64), time.UnixMicro(math.MinInt64), time.UnixMicro(math.MaxInt64 - 1), time.Unix(0, 0),
+		time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600)), time.Date(294276, 12, 31, 23, 59, 59, 999999000, time.UTC),
+	} {
+		r := receipt()
+		r.Created, r.Changed, r.Expires, r.LeaseUntil, r.NextAttempt = strange, strange, strange, strange, strange
+		r.Evidence[0].At, r.Evidence[0].Until = strange, strange
+		var lines []any
+		for _, r.State = range []dedupe.State{dedupe.Claimed, dedupe.Queued, dedupe.Applied} {
+			lines = append(lines, console.NewReceipt(r))
+		}
+		lines = append(lines, console.NewPauseLine(dedupe.PauseAct{At: strange}), console.NewRotationLine(dedupe.RotationAct{At: strange}),
+			console.NewCredentialLine(dedupe.CredentialEvent{At: strange}), console.NewCheckpointLine(&dedupe.Checkpoint{At: strange}))
+		for _, line := range lines {
+			if _, err := json.Marshal(line); err != nil {
+				t.Errorf("%v: %v", strange, err)
+			}
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ type PauseLine struct {
 // NewPauseLine translates an act.
 func NewPauseLine(act dedupe.PauseAct) PauseLine {
 	return PauseLine{
-		Kind: ExportedPause, Scope: string(act.Scope), At: act.At.UTC(), Paused: act.Paused, Actor: act.Actor, Reason: act.Reason,
+		Kind: ExportedPause, Scope: string(act.Scope), At: utc(act.At), Paused: act.Paused, Actor: act.Actor, Reason: act.Reason,
 	}
 }
 
@@ -60,7 +60,7 @@ type RotationLine struct {
 
 // NewRotationLine translates an act.
 func NewRotationLine(act dedupe.RotationAct) RotationLine {
-	return RotationLine{Kind: ExportedRotation, At: act.At.UTC(), Sealing: act.Sealing, Actor: act.Actor, Reason: act.Reason}
+	return RotationLine{Kind: ExportedRotation, At: utc(act.At), Sealing: act.Sealing, Actor: act.Actor, Reason: act.Reason}
 }
 
 // CredentialLine is a step of a credential's life. Nothing in it is secret.
@@ -78,7 +78,7 @@ type CredentialLine struct {
 // NewCredentialLine translates a step.
 func NewCredentialLine(e dedupe.CredentialEvent) CredentialLine {
 	return CredentialLine{
-		Kind: ExportedCredential, Scope: string(e.Scope), At: e.At.UTC(), Credential: e.ID, Change: string(e.Change),
+		Kind: ExportedCredential, Scope: string(e.Scope), At: utc(e.At), Credential: e.ID, Change: string(e.Change),
 		Status: string(e.Status), Fingerprint: e.Fingerprint, Replica: e.Replica,
 	}
 }
@@ -98,7 +98,7 @@ type CheckpointLine struct {
 // NewCheckpointLine translates a checkpoint.
 func NewCheckpointLine(c *dedupe.Checkpoint) CheckpointLine {
 	return CheckpointLine{
-		Kind: ExportedCheckpoint, Scope: string(c.Scope), Number: c.Number, At: c.At.UTC(), Rows: audit.Rows(c), Oldest: c.Oldest,
+		Kind: ExportedCheckpoint, Scope: string(c.Scope), Number: c.Number, At: utc(c.At), Rows: audit.Rows(c), Oldest: c.Oldest,
 		Previous: c.Previous.String(), Sum: c.Sum.String(),
 	}
 }

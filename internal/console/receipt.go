@@ -88,7 +88,7 @@ func NewReceipt(r dedupe.Receipt) Receipt {
 		Scope: string(r.Scope), EventID: string(r.EventID), Reference: r.Reference, State: r.State.String(),
 		Reason: string(r.Reason), Attempts: r.Attempts, Status: r.Status, Credential: r.CredentialID,
 		EventType: r.EventType, Object: r.Object, Trace: r.Trace, Bound: r.Bound, Request: "none",
-		Created: r.Created.UTC(), Changed: r.Changed.UTC(), Expires: known(r.Expires), Result: newResult(r),
+		Created: utc(r.Created), Changed: utc(r.Changed), Expires: known(r.Expires), Result: newResult(r),
 		RequestSeal: newSeal(r.JobSealed), ResultSeal: newSeal(r.Sealed),
 	}
 	if r.HasJob {
@@ -109,7 +109,7 @@ func NewReceipt(r dedupe.Receipt) Receipt {
 
 func newTransition(e dedupe.Evidence) Transition {
 	shown := Transition{
-		At: e.At.UTC(), From: e.From.String(), To: e.To.String(), Attempt: e.Attempt, Reason: string(e.Reason),
+		At: utc(e.At), From: e.From.String(), To: e.To.String(), Attempt: e.Attempt, Reason: string(e.Reason),
 		Status: e.Status, Actor: e.Actor, Note: e.Note,
 		Credential: e.CredentialID, Until: known(e.Until), Checkpoint: e.Checkpoint,
 	}
@@ -145,6 +145,19 @@ func known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
+	t = utc(t)
 	return &t
+}
+
+// utc is a time as JSON can tell it. Years of more than four digits, which only somebody who alters the ledger writes, are told
+// as the last one: what is wrong must not keep the rest from being exported.
+func utc(t time.Time) time.Time {
+	t = t.UTC()
+	if t.Year() > 9999 {
+		return time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
+	}
+	if t.Year() < 0 {
+		return time.Time{}
+	}
+	return t
 }

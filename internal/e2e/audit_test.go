@@ -160,8 +160,14 @@ func TestAuditOfPostgreSQL(t *testing.T) {
 	if exit, out := s.run(t, "audit", "verify", "acme/orders"); exit != 1 || !strings.Contains(out, "evt-replayed") || !strings.Contains(out, "removed") {
 		t.Errorf("audit verify: exit %d\n%s", exit, out)
 	}
-	if exit, out := s.run(t, "audit", "verify", "acme/nobody"); exit != 1 || !strings.Contains(out, "nothing of acme/nobody") {
-		t.Errorf("audit verify of nobody: exit %d\n%s", exit, out)
+	for _, word := range []string{"verify", "export"} {
+		if exit, out := s.run(t, "audit", word, "acme/nobody"); exit != 1 || !strings.Contains(out, "nothing of acme/nobody") {
+			t.Errorf("audit %s of nobody: exit %d\n%s", word, exit, out)
+		}
+	}
+	write(t, anchors, `{"msg":"delivery"}`)
+	if _, out := s.run(t, "audit", "verify", "--anchor-file", anchors); !strings.Contains(out, "there is no checkpoint in "+anchors) {
+		t.Errorf("nobody says that there is no anchor:\n%s", out)
 	}
 }
 

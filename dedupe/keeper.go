@@ -27,6 +27,9 @@ type KeeperConfig struct {
 	Grace         time.Duration // before the sweeper takes an expired claim, so that its owner's last word wins; default 2 s
 	SweepBatch    int           // rows a sweep; default 500
 	ForgetEvery   time.Duration // between looks for what has outlived its retention, unless there was more; 0: every sweep
+	// Forgets tells whether anything may be forgotten yet; nil: it may. A ledger that nobody served for longer than its retention
+	// has evidence that must be sealed first.
+	Forgets func() bool
 }
 
 // Keeper is the ledger over any store: it has the rules, the store has the rows. It implements Ledger and Desk. It is safe
@@ -39,6 +42,7 @@ type Keeper struct {
 	grace   time.Duration
 	sweep   int
 	forgets *pacer
+	ready   func() bool // for anything to be forgotten
 	claims  *group[NewRow, Found]
 	moves   *group[Move, bool]
 }
@@ -60,6 +64,7 @@ func NewKeeper(config KeeperConfig) (*Keeper, error) {
 	k := &Keeper{
 		store: config.Store, replica: config.Replica, policy: config.Policy, worker: config.Worker,
 		grace: config.Grace, sweep: config.SweepBatch, forgets: newPacer(config.ForgetEvery),
+		ready: config.Forgets,
 	}
 	k.claims = newGroup(k.claimGroup(config))
 	k.moves = newGroup(k.moveGroup(config))
@@ -74,6 +79,9 @@ func (c *KeeperConfig) fill() {
 	c.Flight = positive(c.Flight, 10*time.Second)
 	c.Grace = positive(c.Grace, 2*time.Second)
 	c.SweepBatch = positive(c.SweepBatch, 500)
+	if c.Forgets == nil {
+		c.Forgets = func() bool { return true }
+	}
 	if c.Policy == nil {
 		c.Policy = func(delivery.Scope) (Policy, bool) { return Policy{}, false }
 	}

@@ -38,6 +38,36 @@ func TestNewKeeperWantsAStoreAndAName(t *testing.T) {
 	}
 }
 
+// attic is a store that nothing has run out in, and that counts how often it is told to forget.
+type attic struct {
+	Backend
+	forgets int
+}
+
+func (a *attic) Expired(context.Context, time.Duration, int) ([]Row, error) { return nil, nil }
+
+func (a *attic) Forget(context.Context, int) (receipts, jobs int, err error) {
+	a.forgets++
+	return 0, 0, nil
+}
+
+func TestNothingIsForgottenBeforeItMay(t *testing.T) {
+	store, ready := &attic{}, false
+	k, err := NewKeeper(KeeperConfig{Store: store, Replica: "a", ForgetEvery: time.Hour, Forgets: func() bool { return ready }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		ready   bool
+		forgets int
+	}{{false, 0}, {false, 0}, {true, 1}, {true, 1}} {
+		ready = step.ready
+		if _, err := k.Sweep(t.Context()); err != nil || store.forgets != step.forgets {
+			t.Errorf("ready %t: told to forget %d times, %v", ready, store.forgets, err)
+		}
+	}
+}
+
 // Nobody is told that an event is closed because somebody wrote a state that is none.
 func TestAStateThatIsNoneDecidesNothing(t *testing.T) {
 	for _, number := range []int64{0, 7, 257, -255, 1 << 40} {

@@ -17,7 +17,7 @@ func (k *Keeper) Sweep(ctx context.Context) (Swept, error) {
 	if swept.Expired, err = k.expire(ctx, rows); err != nil {
 		return swept, fmt.Errorf("sweep: %w", err)
 	}
-	if !k.forgets.due() {
+	if !k.forgets.due() || !k.ready() {
 		return swept, nil
 	}
 	swept.Forgotten, swept.Jobs, err = k.store.Forget(ctx, k.sweep)

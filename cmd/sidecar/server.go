@@ -124,6 +124,7 @@ func (s *server) buildLedger(ctx context.Context) error {
 	s.active.life = newLife(s.store.book, s.replica, s.log, s.active)
 	s.keeper, err = dedupe.NewKeeper(dedupe.KeeperConfig{
 		Store: s.store, Replica: s.replica, Policy: s.active.policy, Worker: true, ForgetEvery: forgetEvery,
+		Forgets: s.forgets(),
 	})
 	if err != nil {
 		return err

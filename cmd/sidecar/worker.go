@@ -16,6 +16,8 @@ import (
 const (
 	sweepEvery  = 4 * time.Second
 	forgetEvery = 30 * time.Second
+	// sealPatience is how long nothing is forgotten while nothing could be sealed yet.
+	sealPatience = 5 * time.Minute
 )
 
 // buildWorker makes what works off stored jobs. It works for every process: a forward-only integration has jobs, too, when
@@ -68,6 +70,13 @@ func (s *server) buildNotary() error {
 		return err
 	}
 	return telemetry.ObserveEvidence(s.telemetry.Meter, s.notary.Sealed)
+}
+
+// forgets lets evidence be sealed before anything is forgotten, also where nobody served the ledger for longer than a
+// receipt lives. A ledger in which nothing can be sealed forgets all the same.
+func (s *server) forgets() func() bool {
+	start := time.Now()
+	return func() bool { return !s.notary.Sealed().IsZero() || time.Since(start) > sealPatience }
 }
 
 func (s *server) sweep(ctx context.Context) error {

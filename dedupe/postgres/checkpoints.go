@@ -22,7 +22,7 @@ ORDER BY n.a`
         WHERE l.scope_id = e.scope_id AND l.event_id = e.event_id ORDER BY l.id DESC LIMIT 1) <= now()`
 
 	// The number decides who seals. Whoever comes second waits for the end of a statement, and does nothing. What the last
-	// checkpoint left over goes now.
+	// checkpoint left over goes now, and what was overlooked then goes when no older row is left.
 	sealSQL = `WITH made AS (
     INSERT INTO {schema}.checkpoints (scope_id, number, at, oldest, previous, sum, leaves)
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
@@ -33,7 +33,9 @@ ORDER BY n.a`
     WHERE e.scope_id = made.scope_id AND e.id = i.id AND e.checkpoint = 0 AND e.sum <> ''::bytea
 ), left_over AS (
     DELETE FROM {schema}.evidence e USING made
-    WHERE e.scope_id = made.scope_id AND e.checkpoint = $2::bigint - 1 AND e.checkpoint > 0
+    WHERE e.scope_id = made.scope_id AND e.checkpoint > 0 AND e.checkpoint = ANY (ARRAY[$2::bigint - 1, (
+        SELECT f.checkpoint FROM {schema}.evidence f
+        WHERE f.scope_id = $1 AND f.checkpoint > 0 ORDER BY f.checkpoint LIMIT 1)])
       AND (SELECT r.state FROM {schema}.receipts r WHERE r.scope_id = e.scope_id AND r.event_id = e.event_id LIMIT 1) IS NULL
       AND ` + leftOver + `
 )

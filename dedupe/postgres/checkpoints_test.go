@@ -74,7 +74,7 @@ func TestALateCommitIsSealed(t *testing.T) {
 	sum := late.Link(keyOf("late"), dedupe.Sum{})
 	err := pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `WITH r AS (
-			UPDATE sidecar_test.receipts SET chain = $2 WHERE event_id = 'late' RETURNING scope_id, event_id
+			UPDATE sidecar_test.receipts SET chain = $2, attempt = 2 WHERE event_id = 'late' RETURNING scope_id, event_id
 		) INSERT INTO sidecar_test.evidence (at, scope_id, reason_id, attempt, from_state, to_state, status, event_id, actor, note, sum)
 		SELECT $1, scope_id, 0, 1, 1, 1, 0, event_id, 'slow', '', $2 FROM r`, late.At, sum[:]); err != nil {
 			return err
@@ -225,6 +225,31 @@ func TestWhatIsForgottenWhileItIsSealedIsLeftOver(t *testing.T) {
 	sealed(t, s)
 	if left := ask[int64](t, conn, "SELECT count(*) FROM sidecar_test.evidence WHERE event_id = 'evt_1'"); left != 0 {
 		t.Errorf("%d rows are left over for ever", left)
+	}
+	clean(t, s)
+}
+
+// A seal that comes before the receipt is gone overlooks what is left over; it would keep checkpoints for ever.
+func TestWhatWasOverlookedGoesLater(t *testing.T) {
+	dsn := freshDB(t)
+	s, conn := open(t, dsn, nil), connect(t, dsn)
+	insert(t, s, claimed("evt_1"))
+	soon := toRetryable(claimed("evt_1"))
+	soon.Expires = time.Microsecond
+	if !move(t, s, soon)[0] {
+		t.Fatal("the move was not made")
+	}
+	for _, id := range []string{"evt_2", "evt_3", "evt_4"} {
+		sealed(t, s)
+		failed(t, s, id)
+	}
+	exec(t, conn, "DELETE FROM sidecar_test.receipts WHERE event_id = 'evt_1'")
+	sealed(t, s)
+	if left := ask[int64](t, conn, "SELECT count(*) FROM sidecar_test.evidence WHERE event_id = 'evt_1'"); left != 0 {
+		t.Errorf("%d rows are left over for ever", left)
+	}
+	if left := ask[int64](t, conn, "SELECT count(*) FROM sidecar_test.evidence"); left != 3 {
+		t.Errorf("%d rows are left", left)
 	}
 	clean(t, s)
 }

@@ -44,8 +44,9 @@ FROM (SELECT 1) one LEFT JOIN (
 	chainSQL = `SELECT c.number, c.at, c.oldest, c.previous, c.sum, c.leaves FROM {schema}.checkpoints c
 WHERE c.scope_id = $1 AND c.number >= $2 ORDER BY c.number LIMIT $3`
 
-	// There is always a row, to tell the time.
-	markedFrom = `SELECT now(), m.id, m.event_id, m.until, m.sum, coalesce(m.orphan, false)
+	// There is always a row, to tell the time. It is told when the rows are looked at: what is not there by then may have been
+	// forgotten after the transaction began.
+	markedFrom = `SELECT clock_timestamp(), m.id, m.event_id, m.until, m.sum, coalesce(m.orphan, false)
 FROM (SELECT 1) one LEFT JOIN (
     SELECT e.id, e.event_id, e.until, e.sum,
         (SELECT r.state FROM {schema}.receipts r WHERE r.scope_id = e.scope_id AND r.event_id = e.event_id LIMIT 1) IS NULL

@@ -77,7 +77,7 @@ func (s *Store) Marked(ctx context.Context, scope delivery.Scope, number, after 
 	if number > 0 {
 		query, args = begin+`checkpoint = ? AND checkpoint > 0`+end, []any{scope, after, number, limit}
 	}
-	marked := dedupe.Sealables{Now: s.now().UTC().Truncate(time.Microsecond)}
+	var marked dedupe.Sealables
 	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return dedupe.Sealables{}, err
@@ -92,6 +92,7 @@ func (s *Store) Marked(ctx context.Context, scope delivery.Scope, number, after 
 		row.Until, row.Sum = ended(until), sumOf(sum)
 		marked.Rows = append(marked.Rows, row)
 	}
+	marked.Now = s.now().UTC().Truncate(time.Microsecond) // behind the look: what is not there was forgotten before
 	return marked, errors.Join(rows.Err(), rows.Close())
 }
 

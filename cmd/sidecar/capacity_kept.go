@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
@@ -22,10 +25,16 @@ func (p *program) kept(settings config.Settings) kept {
 		for scope, policy := range set.Policies() {
 			k.scopes[scope] = policy.Retention.Receipt
 		}
-	case p.environ["SIDECAR_CONFIG"] != "":
+	case p.environ["SIDECAR_CONFIG"] != "" || !absent(settings.Config):
 		k.notes = append(k.notes, "the integrations file cannot be used (sidecar check tells why), so that the default retention is taken")
 	}
 	return k
+}
+
+// absent tells that there is no such file, as where nothing is installed.
+func absent(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (k kept) retention(scope delivery.Scope) (time.Duration, bool) {

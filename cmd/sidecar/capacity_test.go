@@ -166,6 +166,21 @@ func TestCapacityWithoutItsIntegrations(t *testing.T) {
 	}
 }
 
+// A file in the place where it is looked for by default is no other one.
+func TestCapacityWithTheDefaultIntegrations(t *testing.T) {
+	r, p := newRig(t), newProgram()
+	p.environ = config.Environment{}
+	settings := config.Settings{Config: r.path("nowhere.yaml")}
+	if kept := p.kept(settings); len(kept.notes) != 0 || len(kept.scopes) != 0 {
+		t.Errorf("no file: %+v", kept)
+	}
+	r.configure("integrations: {")
+	settings.Config = r.path("sidecar.yaml")
+	if kept := p.kept(settings); len(kept.notes) != 1 || !strings.Contains(kept.notes[0], "sidecar check") {
+		t.Errorf("a file that cannot be used: %+v", kept)
+	}
+}
+
 // Whatever is written, a factor is a number within its bounds or an error.
 func FuzzFactor(f *testing.F) {
 	for _, text := range []string{"1", "1e6", "0x1p3", "-0", "NaN", "Inf", "1_000", "1e-400", "1e400", "٣", ""} {

@@ -65,6 +65,9 @@ func (p *program) rotate(ctx context.Context, how rotating) error {
 	if ring.Keys() == nil && !how.dryRun {
 		return config.Problems{{Key: sealKeyVariable, Text: "is not set: there is no key to rotate to; the word off as the first line unseals"}}
 	}
+	if how.dryRun {
+		settings.Migrate = "off" // whoever only looks changes nothing
+	}
 	opened, err := openExisting(ctx, settings)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe/seal"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 // sealKey is a line of a key file, another one for each name.
@@ -351,4 +352,26 @@ func TestKeysThatGoAreSaid(t *testing.T) {
 		}
 	}
 	noKeys(t, p.log.String(), "a", "b", "c")
+}
+
+// Whoever only looks makes no ledger where none is.
+func TestSealStatusChangesNothing(t *testing.T) {
+	r := newRig(t)
+	r.sealed("a")
+	r.env["DATABASE_URL"] = testenv.Postgres(t)
+	for _, args := range [][]string{{"seal", "status"}, {"seal", "rotate", "--dry-run"}} {
+		if status, out := r.command("", args...); status != exitFailed || !strings.Contains(out, "schema") {
+			t.Errorf("%v of an empty database: exit %d: %s", args, status, out)
+		}
+	}
+	if status, out := r.command("", "capacity"); status != exitFailed || !strings.Contains(out, "schema") {
+		t.Errorf("there is a ledger now: exit %d: %s", status, out)
+	}
+	p := r.run()
+	if got := p.deliver("evt-1", firstKey); got != "200 applied" {
+		t.Fatal(got)
+	}
+	if out := r.must("seal", "status"); !strings.Contains(out, sealKeyID(t, "a")) {
+		t.Errorf("status is %s", out)
+	}
 }

@@ -45,6 +45,9 @@ func open(ctx context.Context, path string) (*Store, error) {
 		if err := create(path); err != nil {
 			return nil, err
 		}
+		if theirs(path) {
+			return nil, errForeign
+		}
 	}
 	db, err := sql.Open("sqlite", dataSource(path))
 	if err != nil {

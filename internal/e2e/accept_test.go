@@ -325,40 +325,58 @@ func TestReplicasShareTheWork(t *testing.T) {
 	}
 }
 
-// One account's application does not answer and its sender floods: another's events are not delayed.
-func TestADeadApplicationDelaysNobodyElse(t *testing.T) {
+// One account's application does not answer, and another's sender floods: a third one's events are not delayed.
+func TestADeadApplicationAndAFloodDelayNobodyElse(t *testing.T) {
 	app := newApplication(t)
 	env := map[string]string{"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + app.address}
 	lines := []string{"mode: accept", "timeout: 5s", "lease: 15s"}
-	orders := integration(t, lines...)
-	_, entry, _ := strings.Cut(integration(t, lines...), "integrations:\n")
-	entry = strings.NewReplacer("account: acme", "account: calm", route, route+"/calm").Replace(entry)
-	s := newSidecar(t, orders+entry, env).start(t)
-	hold := make(chan struct{})
-	t.Cleanup(func() { close(hold) })
+	yaml := integration(t, lines...)
+	for _, account := range []string{"calm", "flood"} {
+		_, entry, _ := strings.Cut(integration(t, lines...), "integrations:\n")
+		yaml += strings.NewReplacer("account: acme", "account: "+account, route, route+"/"+account).Replace(entry)
+	}
+	s := newSidecar(t, yaml, env).start(t)
+	at := func(account string) *sidecar {
+		other := *s
+		other.public += route + "/" + account + "#" // the rest of the path is a fragment
+		return &other
+	}
 	for i := range 300 {
 		event := fmt.Sprintf("evt-%d", i)
-		app.on(event, func(_ http.ResponseWriter, r *http.Request, _ int) {
-			select {
-			case <-hold:
-			case <-r.Context().Done():
-			}
-		})
+		app.on(event, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 		expect(t, s, event, "202 queued ")
 	}
 	app.await(t, "evt-0")
-	calm := *s
-	calm.public += route + "/calm#" // the rest of the path is a fragment
+	var flooding sync.WaitGroup
+	over := make(chan struct{})
+	var flooded atomic.Int64
+	for range 8 {
+		flooding.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					event := fmt.Sprintf("flood-%d", flooded.Add(1))
+					app.on(event, func(_ http.ResponseWriter, r *http.Request, _ int) { pass(300 * time.Millisecond) }) // more comes than is done
+					expect(t, at("flood"), event, "202 queued ")
+				}
+			}
+		})
+	}
+	calm := at("calm")
 	var slowest time.Duration
 	for i := range 30 {
 		event := fmt.Sprintf("calm-%d", i)
 		began := time.Now()
-		expect(t, &calm, event, "202 queued ")
+		expect(t, calm, event, "202 queued ")
 		app.await(t, event)
 		slowest = max(slowest, time.Since(began))
 	}
+	close(over)
+	flooding.Wait()
 	if slowest > 2*time.Second {
-		t.Errorf("an event of another account waited %s", slowest)
+		t.Errorf("an event of another account waited %s, beside %d of the flood", slowest, flooded.Load())
 	}
 }
 
@@ -383,6 +401,7 @@ func TestPauseAndResume(t *testing.T) {
 		hold(t, first, "resume")
 		becomes(t, first, "evt-held", "applied", "")
 		wantAttempts(t, app, "evt-held", "1")
+		expectActs(t, first)
 		first.kill()
 		second.kill()
 	})
@@ -402,6 +421,26 @@ func TestPauseAndResume(t *testing.T) {
 		}
 		expect(t, first, "evt-forward", "200 applied evt-forward run 1")
 	})
+}
+
+// expectActs expects who held the integration and let it go on, and why, in what the ledger keeps for ever; what was
+// refused is not there.
+func expectActs(t *testing.T, s *sidecar) {
+	t.Helper()
+	exit, out := s.run(t, "audit", "export")
+	var acts []string
+	for line := range strings.Lines(out) {
+		var record struct {
+			Kind, Scope, Actor, Reason string
+			Paused                     *bool
+		}
+		if json.Unmarshal([]byte(line), &record) == nil && record.Paused != nil {
+			acts = append(acts, fmt.Sprint(record.Scope, " ", *record.Paused, " ", record.Actor, " ", record.Reason))
+		}
+	}
+	if want := []string{"acme/orders true ada maintenance", "acme/orders false ada maintenance"}; exit != 0 || !slices.Equal(acts, want) {
+		t.Errorf("exit %d, the ledger keeps %q, want %q\n%s", exit, acts, want, out)
+	}
 }
 
 func hold(t *testing.T, s *sidecar, verb string) {

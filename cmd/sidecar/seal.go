@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
@@ -74,6 +75,9 @@ func (p *program) rotate(ctx context.Context, how rotating) error {
 	}
 	defer opened.close()
 	if !how.dryRun {
+		if err := p.fitting(ctx, settings, ring.Keys(), opened.vault); err != nil {
+			return err
+		}
 		if err := opened.RecordRotation(ctx, sealingKey(ring.Keys()), how.by); err != nil {
 			return fmt.Errorf("seal: %w", err)
 		}
@@ -90,6 +94,34 @@ func (p *program) rotate(ctx context.Context, how rotating) error {
 		err = errFailed
 	}
 	return err
+}
+
+// fitting refuses to seal what the sidecar could not open then: it does not know the key, or has another namespace, which is
+// a part of what is sealed. A sidecar is asked where one answers beside this command. An embedded ledger, which does not tell
+// whose it is, is asked for what is sealed already.
+func (p *program) fitting(ctx context.Context, settings config.Settings, keys *seal.Keys, vault dedupe.Vault) error {
+	by, sealing := keys.Sealing()
+	if running, err := p.running(ctx, settings); err == nil && sealing {
+		if running.Seal == nil || !slices.Contains(running.Seal.Keys, by.String()) {
+			return fmt.Errorf("seal: the running sidecar %s does not have the key %s: every replica must, before anything is rewritten", running.Replica, by)
+		}
+	}
+	if settings.Database.SQLite == "" {
+		return nil
+	}
+	report, err := seal.Rotation{Vault: vault, Namespace: settings.Namespace, Keys: keys, DryRun: true}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	known, closed := 0, 0
+	for _, id := range keys.IDs() {
+		known += report.Requests.Found[id] + report.Results.Found[id]
+		closed += report.Requests.Unopened[id] + report.Results.Unopened[id]
+	}
+	if known > 0 && known == closed {
+		return fmt.Errorf("seal: nothing of what these keys have sealed opens in the namespace %q: SIDECAR_NAMESPACE is not that of the sidecar", settings.Namespace)
+	}
+	return nil
 }
 
 // progressEvery is how often a person who waits is told how far it is.

@@ -375,3 +375,58 @@ func TestSealStatusChangesNothing(t *testing.T) {
 		t.Errorf("status is %s", out)
 	}
 }
+
+// Nothing is sealed that the sidecar could not open.
+func TestRotatingDoesNotLockTheSidecarOut(t *testing.T) {
+	act := []string{"seal", "rotate", "--actor", "ana", "--reason", "yearly"}
+	t.Run("a key that it does not have", func(t *testing.T) {
+		r := newRig(t)
+		r.sealed("a")
+		r.env["DATABASE_URL"] = testenv.Postgres(t)
+		p := r.run()
+		if got := p.deliver("evt-1", firstKey); got != "200 applied" {
+			t.Fatal(got)
+		}
+		r.write("other-keys", sealKey("b")+"\n"+sealKey("a")+"\n")
+		r.env[sealKeyVariable] = r.path("other-keys")
+		if status, out := r.command("", act...); status != exitFailed || !strings.Contains(out, "does not have the key "+sealKeyID(t, "b")) {
+			t.Errorf("exit %d: %s", status, out)
+		}
+		r.write("seal-keys", sealKey("a")+"\n"+sealKey("b")+"\n")
+		p.eventually("the key", func() error {
+			if got := p.sealing(sealKeyID(t, "a"), true); len(got.Keys) != 2 {
+				return fmt.Errorf("they are %v", got.Keys)
+			}
+			return nil
+		})
+		if out := r.must(act...); !strings.Contains(out, "1 rewritten") || strings.Count(out, "Rotated ") != 1 {
+			t.Errorf("rotated: %s", out)
+		}
+		if got := p.deliver("evt-1", firstKey); got != "200 replayed" {
+			t.Error(got)
+		}
+	})
+	t.Run("another namespace", func(t *testing.T) {
+		r := newRig(t)
+		r.env["SIDECAR_NAMESPACE"] = "shop"
+		p := r.run()
+		if got := p.deliver("plain", firstKey); got != "200 applied" {
+			t.Fatal(got)
+		}
+		p.stop()
+		r.sealed("a")
+		p = r.run()
+		if got := p.deliver("sealed", firstKey); got != "200 applied" {
+			t.Fatal(got)
+		}
+		p.stop()
+		delete(r.env, "SIDECAR_NAMESPACE")
+		if status, out := r.command("", act...); status != exitFailed || !strings.Contains(out, `namespace "default"`) {
+			t.Errorf("exit %d: %s", status, out)
+		}
+		r.env["SIDECAR_NAMESPACE"] = "shop"
+		if out := r.must(act...); !strings.Contains(out, "1 rewritten") || strings.Count(out, "Rotated ") != 1 {
+			t.Errorf("rotated: %s", out)
+		}
+	})
+}

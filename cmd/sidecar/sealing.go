@@ -49,6 +49,7 @@ type sealing struct {
 	file  string // empty: nothing is sealed
 	log   *slog.Logger
 	ring  *seal.Ring
+	wait  func(context.Context) // until a file that is being written is surely written
 	state atomic.Pointer[sealingState]
 }
 
@@ -61,7 +62,7 @@ type sealingState struct {
 
 // newSealing reads the keys for the first time.
 func newSealing(ctx context.Context, file string, log *slog.Logger) (*sealing, *reload.Reading, error) {
-	s := &sealing{file: file, log: log, ring: seal.NewRing(nil)}
+	s := &sealing{file: file, log: log, ring: seal.NewRing(nil), wait: halfWritten}
 	reading, keys, err := s.read(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -74,6 +75,35 @@ func (s *sealing) read(ctx context.Context) (*reload.Reading, *seal.Keys, error)
 	return reload.Settled(ctx, func(r *reload.Reading) (*seal.Keys, error) { return sealKeys(s.file, r.ReadFile) })
 }
 
+// Whoever writes a file in several steps has it say less for a moment.
+const (
+	writingTakes = 300 * time.Millisecond
+	writingTries = 10
+)
+
+func halfWritten(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(writingTakes):
+	}
+}
+
+// readAnew is read for keys that are in force already: a file that lacks some of them is believed when it says the same
+// twice.
+func (s *sealing) readAnew(ctx context.Context) (*reload.Reading, *seal.Keys, error) {
+	reading, keys, err := s.read(ctx)
+	for range writingTries {
+		if err != nil || len(keyNames(s.ring.Keys(), keys)) == 0 {
+			break
+		}
+		if s.wait(ctx); ctx.Err() != nil || reading.Same(reading.Again()) {
+			break
+		}
+		reading, keys, err = s.read(ctx)
+	}
+	return reading, keys, err
+}
+
 func (s *sealing) put(keys *seal.Keys) {
 	s.ring.Use(keys)
 	s.state.Store(&sealingState{loaded: time.Now()})
@@ -81,7 +111,7 @@ func (s *sealing) put(keys *seal.Keys) {
 
 // apply reads the file anew. What is invalid, empty or gone leaves the keys in force.
 func (s *sealing) apply(ctx context.Context) (*reload.Reading, error) {
-	reading, keys, err := s.read(ctx)
+	reading, keys, err := s.readAnew(ctx)
 	if ctx.Err() != nil {
 		return reading, ctx.Err()
 	}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -318,6 +321,50 @@ func touch(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// A file that is written in several steps lacks keys for a moment, and takes none out of force.
+func TestAHalfWrittenKeyFileTakesNoKeyAway(t *testing.T) {
+	r := newRig(t)
+	r.sealed("b", "a")
+	s, _, err := newSealing(t.Context(), r.env[sealKeyVariable], slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		steps [][]string // what the file says after each wait
+		want  []string
+	}{
+		"a new first key before the old ones": {[][]string{{"c", "b"}, {"c", "b", "a"}}, []string{"c", "b", "a"}},
+		"taken back":                          {[][]string{{"b", "a"}}, []string{"b", "a"}},
+		"meant so":                            {[][]string{{"c"}, {"c"}}, []string{"c"}},
+	} {
+		r.sealed("b", "a")
+		if _, err := s.apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.wait = func(context.Context) {
+			if got := len(s.ring.Keys().IDs()); got != 2 {
+				t.Errorf("%s: meanwhile there are %d keys", name, got)
+			}
+			if len(c.steps) > 0 {
+				r.sealed(c.steps[0]...)
+				c.steps = c.steps[1:]
+			}
+		}
+		r.sealed("c")
+		if _, err := s.apply(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var want []string
+		for _, key := range c.want {
+			want = append(want, sealKeyID(t, key))
+		}
+		if got := keyNames(s.ring.Keys(), nil); !slices.Equal(got, want) {
+			t.Errorf("%s: the keys are %v, want %v", name, got, want)
+		}
+		s.wait = func(context.Context) {}
+	}
 }
 
 // A key that goes is said, whether anything needs it or not; what only comes, or changes its place, is not.

@@ -133,6 +133,18 @@ func TestWhatSaysLittleIsSaid(t *testing.T) {
 	wants(t, page(t, capacity.Report{Ledger: &empty}), "Observed: no receipts")
 }
 
+// The clock of an embedded ledger was set back: its receipts are there all the same.
+func TestReceiptsOfTheFutureAreToldToo(t *testing.T) {
+	m := measured(1)
+	m.Covered = 0
+	l := capacity.NewLedger("SQLite", m, retention)
+	text := page(t, capacity.Report{Ledger: &l})
+	wants(t, text, "acme/orders 60,000 0 10 0 0 B", "the receipts reach back over 0s only")
+	if strings.Contains(text, "no receipts") {
+		t.Errorf("there are receipts:\n%s", text)
+	}
+}
+
 func TestJSONHasListsWhereThereIsNothing(t *testing.T) {
 	empty := capacity.NewLedger("SQLite", dedupe.Measured{Window: time.Hour}, retention)
 	text, err := json.Marshal(capacity.Report{Ledger: &empty, Excluded: capacity.Excluded(), Notes: []string{}})

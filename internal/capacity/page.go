@@ -66,7 +66,7 @@ func (l *Ledger) page(w io.Writer) {
 }
 
 func (o Observed) page(w io.Writer, bytes Factor) {
-	if o.CoveredSeconds == 0 {
+	if len(o.Scopes) == 0 {
 		fmt.Fprintf(w, "\nObserved: no receipts\n")
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -93,16 +94,26 @@ func auditTampered(b *bench) {
 	b.failed("acme/elsewhere", "a")
 	b.pasts(func(t *rapid.T, p *past) {
 		p.audited(p.scope)
+		before := p.strays() // of other pasts
 		did := p.tamper(t)
 		if did == "" {
 			t.Skip("there is nothing to change")
 		}
 		findings, summary := p.audit(p.scope)
-		elsewhere, _ := p.audit(p.scope + "x") // an event may have been moved there
-		if len(findings)+len(elsewhere) == 0 {
+		elsewhere, _ := p.audit(p.scope + "x") // an event may have been moved there, or nowhere
+		if len(findings)+len(elsewhere) == 0 && p.strays() == before {
 			t.Fatalf("%s: nothing is found in %+v", did, summary)
 		}
 	})
+}
+
+func (p *past) strays() int64 {
+	p.Helper()
+	strays, err := p.h.Audit.Strays(p.ctx)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return strays
 }
 
 // tamper says what it did; empty: there was nothing to do it to.
@@ -121,7 +132,7 @@ func (p *past) tamper(t *rapid.T) string {
 	}
 	var did string
 	var changed int64
-	switch did = rapid.SampledFrom([]string{"alter", "alter", "remove", "remove event", "swap", "alter receipt", "remove receipt", "alter checkpoint",
+	switch did = rapid.SampledFrom([]string{"alter", "alter", "remove", "remove event", "remove all of an event", "duplicate", "swap", "alter receipt", "remove receipt", "alter checkpoint",
 		"remove checkpoint"}).Draw(t, "tampering"); did {
 	case "alter":
 		column, set := draw(in.ColumnsOfEvidence)
@@ -131,6 +142,15 @@ func (p *past) tamper(t *rapid.T) string {
 		changed = in.must(p.bench, "DELETE FROM "+in.Evidence+" WHERE id = ?", id)
 	case "remove event":
 		changed = in.must(p.bench, "DELETE FROM "+in.Evidence+" WHERE "+in.EvidenceOf, scope, event)
+	case "remove all of an event":
+		p.seal(100)
+		if !p.over(rows, event) {
+			changed = int64(len(rows))
+			in.removeEvent(p.bench, dedupe.Key{Scope: p.scope, EventID: delivery.EventID(event)})
+		}
+	case "duplicate":
+		columns := strings.Join(slices.Sorted(maps.Keys(in.ColumnsOfEvidence)), ", ") // all but the ID
+		changed = in.must(p.bench, "INSERT INTO "+in.Evidence+" ("+columns+") SELECT "+columns+" FROM "+in.Evidence+" WHERE id = ?", id)
 	case "swap":
 		changed = p.swap(t, rows)
 	case "alter receipt":
@@ -203,12 +223,22 @@ func (p *past) checkpoint(t *rapid.T) int64 {
 	return rapid.Int64Range(1, last).Draw(t, "checkpoint")
 }
 
-// swap gives two rows each other's place: neighbours among the sealed ones, or of one event.
+// swap gives two rows of one event, or of one checkpoint, each other's place.
 func (p *past) swap(t *rapid.T, rows []dedupe.Sealable) int64 {
+	sealedBy := map[int64]int64{}
+	for number := int64(1); number <= p.last(); number++ {
+		marked, err := p.h.Audit.Marked(p.ctx, p.scope, number, 0, 1000)
+		if err != nil {
+			p.Fatal(err)
+		}
+		for _, row := range marked.Rows {
+			sealedBy[row.ID] = number
+		}
+	}
 	var pairs [][2]int64
 	for i, one := range rows {
 		for _, two := range rows[i+1:] {
-			if one.EventID == two.EventID {
+			if one.EventID == two.EventID || sealedBy[one.ID] > 0 && sealedBy[one.ID] == sealedBy[two.ID] {
 				pairs = append(pairs, [2]int64{one.ID, two.ID})
 			}
 		}

@@ -1,12 +1,9 @@
 package rediscache
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,11 +17,14 @@ import (
 func works(t testing.TB, ledger *watched, c *replica, prefix string) {
 	t.Helper()
 	const events = 30
-	var took []time.Duration
+	var took []time.Duration // by the claims that local memory does not answer: only they may wait for Redis
 	timed := func(r dedupe.Request) dedupe.Decision {
+		local := c.Stats().Local
 		began := time.Now()
 		d := claim(t, c, r)
-		took = append(took, time.Since(began))
+		if c.Stats().Local == local {
+			took = append(took, time.Since(began))
+		}
 		return d
 	}
 	for i := range events {
@@ -46,6 +46,9 @@ func works(t testing.TB, ledger *watched, c *replica, prefix string) {
 		}
 	}
 	slices.Sort(took)
+	if len(took) < 2*events {
+		t.Errorf("only %d claims could have asked Redis", len(took))
+	}
 	if median := took[len(took)/2]; median > 50*time.Millisecond {
 		t.Errorf("half of the claims took more than %v", median)
 	}
@@ -247,128 +250,4 @@ func TestEveryChangedByteMakesAMiss(t *testing.T) {
 	if _, fine := stamped("kez", value); fine {
 		t.Error("another key's value is accepted")
 	}
-}
-
-// A server (or a proxy) that answers every GET with what the GET before it should have got.
-func TestRepliesShiftedByOneAreMisses(t *testing.T) {
-	ledger := newLedger(t)
-	noLeaks(t)
-	server := startShifted(t)
-	c := connected(t, ledger, "redis://"+server)
-	for i := range 40 {
-		apply(t, ledger, request(fmt.Sprint("evt_", i), "a"), answer(200, fmt.Sprint("done ", i)))
-	}
-	for range 3 {
-		for i := range 40 {
-			d := claim(t, c, request(fmt.Sprint("evt_", i), "a"))
-			if d.Kind != dedupe.Replay || string(d.Response.Body) != fmt.Sprint("done ", i) {
-				t.Fatalf("event %d: %+v", i, d)
-			}
-		}
-		c.clock.forward(localLife)
-	}
-	if s := c.Stats(); s.Foreign == 0 || s.Shared != 0 {
-		t.Errorf("the test tests nothing: %+v", s)
-	}
-}
-
-// startShifted serves AUTH, SET NX and GET like Redis, but its GETs are one behind.
-func startShifted(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := newMapServer()
-	conns := make(chan net.Conn, 100)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			conns <- conn
-			go store.serve(conn)
-		}
-	}()
-	t.Cleanup(func() {
-		listener.Close()
-		<-served
-		close(conns)
-		for conn := range conns {
-			conn.Close()
-		}
-	})
-	return listener.Addr().String()
-}
-
-// mapServer is the shifted server's memory.
-type mapServer struct{ turn chan map[string]string }
-
-func newMapServer() *mapServer {
-	s := &mapServer{turn: make(chan map[string]string, 1)}
-	s.turn <- map[string]string{}
-	return s
-}
-
-func (s *mapServer) serve(conn net.Conn) {
-	defer conn.Close()
-	in := bufio.NewReader(conn)
-	last := "$-1\r\n"
-	for {
-		words, err := readCommand(in)
-		if err != nil {
-			return
-		}
-		values := <-s.turn
-		reply := "-ERR unknown command\r\n"
-		switch strings.ToUpper(words[0]) {
-		case "GET":
-			reply, last = last, "$-1\r\n"
-			if value, found := values[words[1]]; found {
-				last = fmt.Sprintf("$%d\r\n%s\r\n", len(value), value)
-			}
-			if strings.HasSuffix(words[1], ":probe") {
-				reply = "$-1\r\n"
-			}
-		case "SET":
-			values[words[1]], reply = words[2], "+OK\r\n"
-		}
-		s.turn <- values
-		if _, err := conn.Write([]byte(reply)); err != nil {
-			return
-		}
-	}
-}
-
-func readCommand(in *bufio.Reader) ([]string, error) {
-	count, err := readNumber(in, '*')
-	words := make([]string, 0, max(count, 0))
-	for i := 0; i < count && err == nil; i++ {
-		var size int
-		if size, err = readNumber(in, '$'); err != nil {
-			break
-		}
-		word := make([]byte, size+2)
-		for read := 0; read < len(word) && err == nil; {
-			var n int
-			n, err = in.Read(word[read:])
-			read += n
-		}
-		words = append(words, string(word[:size]))
-	}
-	return words, err
-}
-
-func readNumber(in *bufio.Reader, kind byte) (int, error) {
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return 0, err
-	}
-	if line[0] != kind {
-		return 0, fmt.Errorf("not RESP: %q", line)
-	}
-	return strconv.Atoi(strings.TrimSpace(line[1:]))
 }

@@ -52,7 +52,52 @@ func TestCluster(t *testing.T) {
 	second.Thaw()
 }
 
-// A master that dies under its Sentinel is followed to its successor.
+// A node of a cluster dies and its replica takes over: same answers meanwhile, and the successor is used.
+func TestClusterFailsOver(t *testing.T) {
+	node := func(name string) *testenv.RedisServer {
+		return testenv.NewRedis(t, "--cluster-enabled", "yes", "--cluster-config-file", name+".conf", "--cluster-node-timeout", "1000",
+			"--cluster-require-full-coverage", "no")
+	}
+	first, second, spare := node("first"), node("second"), node("spare")
+	send("CLUSTER", "ADDSLOTSRANGE", 0, 8191)(t, first)
+	send("CLUSTER", "ADDSLOTSRANGE", 8192, 16383)(t, second)
+	send("CLUSTER", "MEET", "127.0.0.1", first.Port)(t, second)
+	send("CLUSTER", "MEET", "127.0.0.1", first.Port)(t, spare)
+	for _, server := range []*testenv.RedisServer{first, second, spare} {
+		client := person(t, server.URL())
+		eventually(t, "the cluster is complete", func() bool {
+			info := client.ClusterInfo(context.Background()).Val()
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+		})
+	}
+	id := person(t, first.URL()).ClusterMyID(context.Background()).Val()
+	heir := person(t, spare.URL())
+	eventually(t, "the spare node follows the first", func() bool {
+		return heir.ClusterReplicate(context.Background(), id).Err() == nil
+	})
+	eventually(t, "it is in step", func() bool {
+		return strings.Contains(heir.Info(context.Background(), "replication").Val(), "master_link_status:up")
+	})
+	ledger := newLedger(t)
+	noLeaks(t)
+	c := connected(t, ledger, fmt.Sprintf("redis://%s,%s,%s", first.Addr(), second.Addr(), spare.Addr()))
+	works(t, ledger, c, "before_")
+	first.Stop()
+	works(t, ledger, c, "failing_over_")
+	eventually(t, "the replica takes over", func() bool {
+		return heir.Do(context.Background(), "CLUSTER", "FAILOVER", "TAKEOVER").Err() == nil
+	})
+	round := 0
+	eventually(t, "the successor is used", func() bool {
+		round++
+		works(t, ledger, c, fmt.Sprint("round_", round, "_"))
+		keys := heir.DBSize(context.Background()).Val()
+		works(t, ledger, c, fmt.Sprint("more_", round, "_"))
+		return heir.DBSize(context.Background()).Val() > keys
+	})
+}
+
+// A master that dies under its Sentinel is followed to its successor, by a user who may do the four commands.
 func TestSentinelFailsOver(t *testing.T) {
 	master := testenv.NewRedis(t)
 	replica := testenv.NewRedis(t, "--replicaof", "127.0.0.1", fmt.Sprint(master.Port))
@@ -64,7 +109,10 @@ func TestSentinelFailsOver(t *testing.T) {
 	})
 	ledger := newLedger(t)
 	noLeaks(t)
-	address := "redis+sentinel://" + watch + "/shop"
+	for _, server := range []*testenv.RedisServer{master, replica} {
+		send("ACL", "SETUSER", "cache", "on", ">secret", "~sidecar_shop:*", "+get", "+set", "+del", "+ping")(t, server)
+	}
+	address := "redis+sentinel://cache:secret@" + watch + "/shop"
 	inRedis(t, ledger, address, request("evt_1", "a"), answer(200, "done"))
 	db := person(t, replica.URL())
 	eventually(t, "the result reaches the replica", func() bool { return db.DBSize(context.Background()).Val() == 1 })

@@ -1,9 +1,12 @@
 package rediscache
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
@@ -63,5 +66,53 @@ func TestRedisIsAskedWhenTheLedgerFails(t *testing.T) {
 	claim(t, c, request("stranger", "a"))
 	if c.worth.failing.Load() {
 		t.Error("the ledger still counts as failing although it answers")
+	}
+}
+
+// refusing is a ledger that fails as it is told.
+type refusing struct {
+	*watched
+	err error
+}
+
+func (r *refusing) Claim(ctx context.Context, request dedupe.Request) (dedupe.Decision, error) {
+	if r.err != nil {
+		return dedupe.Decision{}, r.err
+	}
+	return r.watched.Claim(ctx, request)
+}
+
+// Whatever is estimated, every delivery gets the same answer: only who is asked first differs.
+func TestTheEstimateChangesNoAnswer(t *testing.T) {
+	server := testenv.Redis(t)
+	sealed := &dedupe.SealedError{Key: dedupe.Key{Scope: "acme/orders", EventID: "known"}, Damaged: true}
+	for name, err := range map[string]error{
+		"a ledger that answers": nil, "out of reach": errDown, "silent": context.DeadlineExceeded, "a row that cannot be opened": fmt.Errorf("claim: %w", sealed),
+	} {
+		for _, later := range []time.Duration{0, trust + time.Minute} {
+			for _, event := range []dedupe.Request{request("known", "a"), request("known", "b"), request("new", "a")} {
+				var answers []string
+				for _, share := range []int32{surely, 0} {
+					ledger := newLedger(t)
+					if err := person(t, server).FlushAll(t.Context()).Err(); err != nil {
+						t.Fatal(err)
+					}
+					inRedis(t, ledger, server, request("known", "a"), answer(200, "done"))
+					c := connected(t, &refusing{ledger, err}, server)
+					c.clock.forward(later)
+					c.worth.share.Store(share)
+					d, err := c.Claim(t.Context(), event)
+					got := fmt.Sprint(d.Kind, d.State, d.Attempt, err)
+					if d.Response != nil {
+						got += fmt.Sprint(*d.Response)
+					}
+					answers = append(answers, got)
+					c.stop()
+				}
+				if answers[0] != answers[1] {
+					t.Errorf("%s, %s later, %s: %s or %s", name, later, event.EventID, answers[0], answers[1])
+				}
+			}
+		}
 	}
 }

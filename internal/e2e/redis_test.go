@@ -1,0 +1,91 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
+)
+
+// Whatever becomes of Redis, a sender hears the same, soon; and with the ledger away what is remembered is answered.
+func TestRedisGoesAndComes(t *testing.T) {
+	app := newApplication(t)
+	cluster, server := testenv.NewCluster(t, testenv.ClusterConfig{}), testenv.NewRedis(t)
+	server.Stop() // absent at the start
+	env := map[string]string{"DATABASE_URL": cluster.Database(t), "REDIS_URL": server.URL(), "SIDECAR_UPSTREAM": "http://" + app.address}
+	yaml := integration(t)
+	first, second := newSidecar(t, yaml, env).start(t), newSidecar(t, yaml, env).start(t)
+	deliver := func(when string) {
+		t.Helper()
+		var took []time.Duration
+		for i := range 20 {
+			event := fmt.Sprintf("evt-%s-%d", when, i)
+			for at, want := range []string{"200 applied ", "200 replayed ", "200 replayed "} {
+				began := time.Now()
+				expect(t, []*sidecar{first, second, first}[at], event, want+event+" run 1")
+				took = append(took, time.Since(began))
+			}
+		}
+		if slices.Sort(took); took[len(took)/2] > 200*time.Millisecond || took[len(took)-1] > 2*time.Second {
+			t.Errorf("%s: half of the answers took %s and more, one took %s", when, took[len(took)/2], took[len(took)-1])
+		}
+	}
+	do := func(words ...any) {
+		t.Helper()
+		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+		defer client.Close()
+		if err := client.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver("absent")
+	server.Start(t)
+	await(t, "Redis in use", func() error { return redisOpen(second, "0") })
+	deliver("there")
+	for name, change := range map[string][2][]any{
+		"full":      {{"CONFIG", "SET", "maxmemory", "1"}, {"CONFIG", "SET", "maxmemory", "0"}},
+		"read-only": {{"REPLICAOF", "127.0.0.1", "1"}, {"REPLICAOF", "NO", "ONE"}},
+	} {
+		do(change[0]...)
+		deliver(name)
+		do(change[1]...)
+	}
+	server.Freeze()
+	deliver("silent")
+	server.Thaw()
+	server.Stop()
+	deliver("killed")
+	server.Start(t)
+	await(t, "Redis in use", func() error { return redisOpen(first, "0") })
+	await(t, "Redis in use", func() error { return redisOpen(second, "0") })
+	expect(t, first, "evt-last", "200 applied evt-last run 1")
+	await(t, "the result in Redis", func() error { return stored(server) })
+	cluster.Stop()
+	expect(t, second, "evt-last", "200 replayed evt-last run 1") // known to Redis alone
+	expect(t, second, "evt-new", "503 ledger_unavailable")
+	wantAttempts(t, app, "evt-last", "1")
+}
+
+// redisOpen has no complaint once a sidecar says that its breaker is (not) open.
+func redisOpen(s *sidecar, want string) error {
+	page, err := fetch("http://" + s.admin + "/metrics")
+	if err == nil && !contains(page, "\nwebhook_cache_redis_open "+want+"\n") {
+		err = fmt.Errorf("the breaker is not %s", want)
+	}
+	return err
+}
+
+func stored(server *testenv.RedisServer) error {
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer client.Close()
+	count, err := client.DBSize(context.Background()).Result()
+	if err == nil && count == 0 {
+		err = fmt.Errorf("nothing is stored")
+	}
+	return err
+}

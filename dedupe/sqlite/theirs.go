@@ -22,7 +22,7 @@ func theirs(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	var header [headerSize]byte
 	if _, err := io.ReadFull(file, header[:]); err != nil || string(header[:len(headerMagic)]) != headerMagic {
 		return false

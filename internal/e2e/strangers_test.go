@@ -16,8 +16,8 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
-// A hundred thousand requests with paths, hosts, event IDs and key IDs that somebody made up leave neither series nor
-// memory behind.
+// A hundred thousand requests with paths, hosts, event IDs, types and key IDs that somebody made up, signed or not, leave
+// neither series nor memory behind.
 func TestStrangersLeaveNothingBehind(t *testing.T) {
 	const lanes, each = 8, 12_500
 	const otherWork = 100 // series that sweeping and other work of our own may begin meanwhile
@@ -53,7 +53,8 @@ func strangers(t *testing.T, s *sidecar, n int) {
 	defer conn.Close()
 	reader := bufio.NewReader(conn)
 	for range n {
-		if _, err := io.WriteString(conn, stranger()); err != nil {
+		request, refused := stranger()
+		if _, err := io.WriteString(conn, request); err != nil {
 			t.Error(err)
 			return
 		}
@@ -66,24 +67,35 @@ func strangers(t *testing.T, s *sidecar, n int) {
 			t.Error(err)
 			return
 		}
-		if answer.StatusCode < 400 {
-			t.Errorf("a stranger got %d", answer.StatusCode)
+		if refused != (answer.StatusCode >= 400 && answer.StatusCode < 500) {
+			t.Errorf("%.40q got %d", request, answer.StatusCode)
 		}
 	}
 }
 
-// stranger is a request that nothing in the configuration knows.
-func stranger() string {
+// stranger is a request of which nothing was seen before, and whether it is refused.
+func stranger() (request string, refused bool) {
 	made := strconv.FormatUint(rand.Uint64(), 36)
-	body := payload("evt-" + made)
-	switch rand.IntN(3) {
+	body := fmt.Sprintf(`{"id":"evt-%s","type":"type-%s"}`, made, made)
+	delivery := func(stamp, signature string) string {
+		return fmt.Sprintf("POST %s?%s HTTP/1.1\r\nHost: %s.test\r\nX-Timestamp: %s\r\nX-Signature: %s\r\nX-Key-Id: %s\r\nX-%s: 1\r\n"+
+			"Content-Length: %d\r\n\r\n%s", route, made, made, stamp, signature, made, made, len(body), body)
+	}
+	switch rand.IntN(6) {
 	case 0: // under the guard, no route
-		return fmt.Sprintf("GET /hooks/%s?%s HTTP/1.1\r\nHost: %s.test\r\n\r\n", made, made, made)
+		return fmt.Sprintf("GET /hooks/%s?%s HTTP/1.1\r\nHost: %s.test\r\n\r\n", made, made, made), true
 	case 1: // another spelling
-		return fmt.Sprintf("GET /hooks/%s/../orders HTTP/1.1\r\nHost: %s.test\r\n\r\n", made, made)
+		return fmt.Sprintf("GET /hooks/%s/../orders HTTP/1.1\r\nHost: %s.test\r\n\r\n", made, made), true
+	case 2: // an open path
+		return fmt.Sprintf("GET /%s?%s HTTP/1.1\r\nHost: %s.test\r\n\r\n", made, made, made), false
+	case 3: // a delivery, with a new event
+		signed, _ := http.NewRequest(http.MethodPost, route, http.NoBody)
+		sign(signed, body)
+		return delivery(signed.Header.Get("X-Timestamp"), signed.Header.Get("X-Signature")), false
+	case 4: // another method
+		return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s.test\r\n\r\n", strings.ToUpper(made), route, made), true
 	default: // a forged delivery
-		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s.test\r\nX-Timestamp: 1\r\nX-Signature: sha256=%s\r\nX-Key-Id: %s\r\nContent-Length: %d\r\n\r\n%s",
-			route, made, strings.Repeat("0", 64), made, len(body), body)
+		return delivery("1", "sha256="+strings.Repeat("0", 64)), true
 	}
 }
 

@@ -207,6 +207,17 @@ func TestKillTheWorkerBetweenArrows(t *testing.T) {
 		becomes(t, second, "evt-1", "applied", "")
 		wantAttempts(t, app, "evt-1", "1")
 	})
+	t.Run("after the claim, before the attempt", func(t *testing.T) {
+		app, tap, first, second := tappedWorker(t)
+		tap.SwallowRepliesTo([]byte("evt-1"))
+		expect(t, second, "evt-1", "202 queued stored")
+		becomes(t, second, "evt-1", "claimed", "")
+		first.kill()
+		expect(t, second, "evt-1", "202 queued stored")
+		workOn(t, second)
+		becomes(t, second, "evt-1", "applied", "")
+		wantAttempts(t, app, "evt-1", "2")
+	})
 	t.Run("while the application works", func(t *testing.T) {
 		app, _, first, second := tappedWorker(t)
 		hold := make(chan struct{})
@@ -255,6 +266,53 @@ func TestKillTheWorkerBetweenArrows(t *testing.T) {
 		expect(t, second, "evt-1", "200 replayed run 1")
 		wantAttempts(t, app, "evt-1", "1")
 	})
+}
+
+// The same of whoever accepts: what was not acknowledged is not there, or there once.
+func TestKillTheAcceptorBetweenArrows(t *testing.T) {
+	t.Run("before the job is in the ledger", func(t *testing.T) {
+		app, tap, first, second := tappedAcceptor(t)
+		tap.Blackhole()
+		go try(first, payload("evt-1"), true)
+		await(t, "the request", func() error { return inProgress(first) })
+		first.kill()
+		tap.Cut()
+		if err := hasReceipt(t, second.env["DATABASE_URL"], "evt-1"); err == nil {
+			t.Error("it is stored")
+		}
+		expect(t, second, "evt-1", "202 queued stored")
+		becomes(t, second, "evt-1", "applied", "")
+		wantAttempts(t, app, "evt-1", "1")
+	})
+	t.Run("after it is in the ledger, before the sender hears", func(t *testing.T) {
+		app, tap, first, second := tappedAcceptor(t)
+		tap.SwallowRepliesTo([]byte("evt-1"))
+		heard := make(chan error, 1)
+		go func() {
+			_, err := try(first, payload("evt-1"), true)
+			heard <- err
+		}()
+		await(t, "the job", func() error { return hasReceipt(t, second.env["DATABASE_URL"], "evt-1") })
+		first.kill()
+		if <-heard == nil {
+			t.Error("the sender got an answer: the test tests nothing")
+		}
+		becomes(t, second, "evt-1", "applied", "") // nobody needs to send it again
+		expect(t, second, "evt-1", "200 replayed run 1")
+		wantAttempts(t, app, "evt-1", "1")
+	})
+}
+
+// tappedAcceptor is two replicas in accept mode: the first accepts only, through a tap, the second works jobs off.
+func tappedAcceptor(t *testing.T) (app *application, tap *testenv.Tap, first, second *sidecar) {
+	t.Helper()
+	app, tap, through, direct := behindTap(t)
+	app.on("evt-1", func(w http.ResponseWriter, _ *http.Request, run int) { fmt.Fprintf(w, "run %d", run) })
+	first = newSidecar(t, integration(t, accepting("paused: true")...), through).start(t)
+	second = newSidecar(t, integration(t, accepting()...), direct).start(t)
+	expect(t, first, "evt-warm", "202 queued stored")
+	becomes(t, second, "evt-warm", "applied", "")
+	return app, tap, first, second
 }
 
 // tappedWorker is two replicas in accept mode: the first works jobs off, through a tap, the second accepts only.

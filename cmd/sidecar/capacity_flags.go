@@ -71,8 +71,8 @@ func (a planned) plan(ledger *capacity.Ledger, k kept) capacity.Plan {
 	bytes := capacity.Factor{Value: capacity.Published, From: "published: an applied receipt with its index entries"}
 	if ledger != nil {
 		bytes = ledger.BytesPerReceipt
-		if rate := ledger.Observed.ReceiptsPerDay; rate > 0 {
-			events = capacity.Factor{Value: math.Ceil(rate), From: "observed in the ledger"}
+		if rate, some := ledger.Observed.Rate(); some {
+			events = rate
 		}
 	}
 	return capacity.NewPlan(

@@ -129,8 +129,18 @@ func TestWhatSaysLittleIsSaid(t *testing.T) {
 	}
 	text := page(t, capacity.Report{Ledger: &l})
 	wants(t, text, "the receipts reach back over 10m only", "fewer than 10,000 receipts")
+	if rate, some := l.Observed.Rate(); !some || rate.Value != 40_000*6*24 || !strings.Contains(rate.From, "over 10m only") {
+		t.Errorf("the plan's rate is %+v", rate)
+	}
+	long := capacity.NewLedger("SQLite", measured(1), retention)
+	if rate, some := long.Observed.Rate(); !some || rate.Value != 70_000 || rate.From != "observed in the ledger" {
+		t.Errorf("the plan's rate is %+v", rate)
+	}
 	empty := capacity.NewLedger("SQLite", dedupe.Measured{Window: time.Hour}, retention)
 	wants(t, page(t, capacity.Report{Ledger: &empty}), "Observed: no receipts")
+	if rate, some := empty.Observed.Rate(); some {
+		t.Errorf("of nothing the plan's rate is %+v", rate)
+	}
 }
 
 // The clock of an embedded ledger was set back: its receipts are there all the same.

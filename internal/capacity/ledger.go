@@ -139,9 +139,21 @@ func (l *Ledger) observe(m dedupe.Measured, retention func(delivery.Scope) (time
 		cost.SteadyBytes = cost.SteadyReceipts * l.BytesPerReceipt.Value
 		l.Observed.add(cost)
 	}
-	if len(m.Inflow) > 0 && m.Covered < min(brief, m.Window) {
+	if len(m.Inflow) > 0 && l.Observed.brief() {
 		l.Notes = append(l.Notes, "the receipts reach back over "+span(m.Covered)+" only: a rate from so short a time says little")
 	}
+}
+
+// brief tells that the ledger is too young to tell a rate by.
+func (o *Observed) brief() bool { return o.CoveredSeconds < min(brief.Seconds(), o.WindowSeconds) }
+
+// Rate is what came in a day, for the plan; false where nothing did.
+func (o *Observed) Rate() (Factor, bool) {
+	rate := Factor{math.Ceil(o.ReceiptsPerDay), "observed in the ledger"}
+	if o.brief() {
+		rate.From += ", over " + span(time.Duration(o.CoveredSeconds*float64(time.Second))) + " only: give --events-per-day"
+	}
+	return rate, rate.Value > 0
 }
 
 func (o *Observed) add(cost ScopeCost) {

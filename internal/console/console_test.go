@@ -90,7 +90,7 @@ func TestWhatHappensNext(t *testing.T) {
 func TestEveryReasonHasWords(t *testing.T) {
 	for _, reason := range []dedupe.Reason{
 		dedupe.NotFinal, dedupe.Unreachable, dedupe.TimedOut, dedupe.Incomplete, dedupe.LeaseExpired, dedupe.Quarantined,
-		dedupe.MaxAttempts, dedupe.MaxAge, dedupe.Rejected, dedupe.Abandoned,
+		dedupe.MaxAttempts, dedupe.MaxAge, dedupe.Rejected, dedupe.Abandoned, dedupe.RequestLost, dedupe.Unsealable,
 	} {
 		r := receipt()
 		r.Evidence = []dedupe.Evidence{{From: dedupe.Claimed, To: dedupe.Dead, Attempt: 1, Reason: reason}}

@@ -194,6 +194,29 @@ func TestForwardWithANet(t *testing.T) {
 	becomes(t, s, "evt-away", "queued", "unreachable")
 }
 
+// on_failure: queue is no net for a crash: whoever is killed during the call leaves no job, and the sender's next delivery is
+// the next attempt.
+func TestACrashDuringTheCallLeavesNoJob(t *testing.T) {
+	app := newApplication(t)
+	first, second := replicas(t, testenv.Postgres(t), app, short("on_failure: queue")...)
+	app.on("evt-1", func(w http.ResponseWriter, r *http.Request, run int) {
+		if run == 1 {
+			<-r.Context().Done()
+		}
+		fmt.Fprintf(w, "run %d", run)
+	})
+	go try(first, payload("evt-1"), true)
+	app.await(t, "evt-1")
+	first.kill()
+	becomes(t, second, "evt-1", "retryable", "lease_expired")
+	if got, err := receiptOf(t, second, "evt-1"); err != nil || got.Request != "none" {
+		t.Errorf("the receipt is %+v, %v", got, err)
+	}
+	wantAttempts(t, app, "evt-1", "1")
+	expect(t, second, "evt-1", "200 applied run 2")
+	wantAttempts(t, app, "evt-1", "1", "2")
+}
+
 // The ways in which a worker's process can end between two arrows, each with its one documented outcome. The process that
 // accepts holds its own jobs until the other one is dead.
 func TestKillTheWorkerBetweenArrows(t *testing.T) {

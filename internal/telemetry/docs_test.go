@@ -191,6 +191,25 @@ func TestNothingIsNamedThatIsNotDocumented(t *testing.T) {
 	}
 }
 
+// Every field that a log record of a delivery or an attempt may have is documented.
+func TestDocumentedLogFieldsAreTheFields(t *testing.T) {
+	_, doc, _ := strings.Cut(document(t), "\n## Logs\n")
+	doc, _, _ = strings.Cut(doc, "\n## ")
+	fields := regexp.MustCompile(`(?:slog\.\w+\(|appendText\(attrs, )"(\w+)"|"(\w+_us)"`)
+	found := 0
+	for _, file := range []string{"record.go", "attempts.go"} {
+		for _, field := range fields.FindAllStringSubmatch(readText(t, file), -1) {
+			found++
+			if name := field[1] + field[2]; !strings.Contains(doc, "`"+name+"`") {
+				t.Errorf("%s writes %s, and docs/telemetry.md does not tell", file, name)
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("only %d fields were found", found)
+	}
+}
+
 // sources are the texts of a folder's Go files that are no tests.
 func sources(t *testing.T, dir string) map[string]string {
 	t.Helper()

@@ -14,7 +14,8 @@ var ErrUnreachable = errors.New("application unreachable")
 // ErrIncomplete means that the application closed the connection, or what it answered is cut off or no HTTP.
 var ErrIncomplete = errors.New("answer incomplete")
 
-// ErrTimedOut, as the cause of the end of a request's context, has Passthrough report that the application took too long.
+// ErrTimedOut means that the application took too long: Passthrough reports it where it is the cause of the end of a request's
+// context.
 var ErrTimedOut = errors.New("application too slow")
 
 // dialer connects to the application. It is immutable and safe for concurrent use.

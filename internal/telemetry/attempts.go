@@ -50,6 +50,11 @@ func (a *Attempts) Begin(first string) context.Context {
 	return ctx
 }
 
+// Stage starts a span for an arrow where the attempt's trace is recorded at all.
+func (a *Attempts) Stage(ctx context.Context, s worker.Stage) (context.Context, func()) {
+	return a.watch.arrow(ctx, string(s), s == worker.StageForward)
+}
+
 // TraceParent is the context as the application gets it.
 func (a *Attempts) TraceParent(ctx context.Context) string { return a.watch.TraceParent(ctx) }
 

@@ -19,7 +19,12 @@ func attempt(t *testing.T, w *watched, outcome worker.Outcome) {
 		t.Fatal(err)
 	}
 	ctx := attempts.Begin(firstDelivery)
-	if parent := attempts.TraceParent(ctx); len(parent) != 55 || strings.Contains(parent, firstDelivery[3:35]) {
+	arrow, end := attempts.Stage(ctx, worker.StageForward)
+	parent := attempts.TraceParent(arrow)
+	end()
+	_, end = attempts.Stage(ctx, worker.StageSettle)
+	end()
+	if len(parent) != 55 || strings.Contains(parent, firstDelivery[3:35]) {
 		t.Errorf("the application gets the traceparent %q", parent)
 	}
 	attempts.Done(ctx, worker.Record{
@@ -50,10 +55,15 @@ func TestAnAttemptIsLoggedCountedAndLinked(t *testing.T) {
 		}
 	}
 	ended := w.spans.Ended()
-	if len(ended) != 1 || ended[0].Name() != "webhook attempt" || ended[0].Parent().IsValid() {
+	if len(ended) != 3 || ended[2].Name() != "webhook attempt" || ended[2].Parent().IsValid() {
 		t.Fatalf("spans are %+v", ended)
 	}
-	links := ended[0].Links()
+	for i, name := range []string{"forward", "settle"} {
+		if arrow := ended[i]; arrow.Name() != name || arrow.Parent().SpanID() != ended[2].SpanContext().SpanID() {
+			t.Errorf("%s is below %s", arrow.Name(), arrow.Parent().SpanID())
+		}
+	}
+	links := ended[2].Links()
 	if len(links) != 1 || links[0].SpanContext.TraceID().String() != firstDelivery[3:35] {
 		t.Errorf("links are %+v", links)
 	}

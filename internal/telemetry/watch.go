@@ -64,14 +64,19 @@ func method(name string) string {
 
 // Stage starts a span for an arrow where the delivery's trace is recorded at all.
 func (w *Watch) Stage(ctx context.Context, s proxy.Stage) (context.Context, func()) {
+	return w.arrow(ctx, s.String(), s == proxy.StageForward)
+}
+
+// arrow starts a span that is a call of somebody else, or one of our own.
+func (w *Watch) arrow(ctx context.Context, name string, call bool) (context.Context, func()) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, func() {}
 	}
 	kind := trace.SpanKindInternal
-	if s == proxy.StageForward {
+	if call {
 		kind = trace.SpanKindClient
 	}
-	ctx, span := w.tracer.Start(ctx, s.String(), trace.WithSpanKind(kind))
+	ctx, span := w.tracer.Start(ctx, name, trace.WithSpanKind(kind))
 	return ctx, func() { span.End() }
 }
 

@@ -44,6 +44,8 @@ func (a *attempt) send() delivery.Result {
 	if timeout <= 0 {
 		return delivery.Result{Outcome: delivery.NotSent, Cause: delivery.TimedOut}
 	}
+	ctx, end := a.config.Watch.Stage(a.ctx, StageForward)
+	defer end()
 	claim, job := a.work.Claim, a.work.Job
 	return a.config.Application.Forward(a.attempts, upstream.Attempt{
 		Delivery: &delivery.Delivery{
@@ -51,7 +53,7 @@ func (a *attempt) send() delivery.Result {
 		},
 		Scope: claim.Scope, EventType: a.work.EventType, Number: claim.Attempt,
 		KeyHeader: a.route.KeyHeader, KeyValue: a.route.key(claim.EventID),
-		TraceParent: a.config.Watch.TraceParent(a.ctx), Timeout: timeout,
+		TraceParent: a.config.Watch.TraceParent(ctx), Timeout: timeout,
 	})
 }
 
@@ -67,6 +69,7 @@ func (a *attempt) release() {
 // over can still be settled.
 func (a *attempt) settle(s dedupe.Settlement, outcome Outcome) {
 	began := time.Now()
+	_, end := a.config.Watch.Stage(a.ctx, StageSettle)
 	until := a.leaseEnd()
 	if soonest := began.Add(time.Second); until.Before(soonest) {
 		until = soonest
@@ -74,6 +77,7 @@ func (a *attempt) settle(s dedupe.Settlement, outcome Outcome) {
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
 	err := a.config.Ledger.Settle(ctx, a.work.Claim, s)
+	end()
 	switch {
 	case errors.Is(err, dedupe.ErrClaimLost):
 		outcome, err = OutcomeLost, nil

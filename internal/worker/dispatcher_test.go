@@ -101,12 +101,26 @@ func (s *shop) count() int {
 
 // records are what a Watch is told.
 type records struct {
-	mu   sync.Mutex
-	done []worker.Record
+	mu     sync.Mutex
+	done   []worker.Record
+	stages []worker.Stage // that have ended
 }
 
-func (r *records) Begin(string) context.Context       { return context.Background() }
-func (r *records) TraceParent(context.Context) string { return "00-trace" }
+func (r *records) Begin(string) context.Context { return context.Background() }
+func (r *records) TraceParent(ctx context.Context) string {
+	stage, _ := ctx.Value(stageKey{}).(worker.Stage)
+	return "00-trace-" + string(stage)
+}
+
+type stageKey struct{}
+
+func (r *records) Stage(ctx context.Context, s worker.Stage) (context.Context, func()) {
+	return context.WithValue(ctx, stageKey{}, s), func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.stages = append(r.stages, s)
+	}
+}
 func (r *records) Done(_ context.Context, record worker.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,12 +178,15 @@ func TestAJobIsHandedOverAsItWas(t *testing.T) {
 		}
 		a := s.seen[0]
 		if a.Delivery.Method != "POST" || a.Delivery.Target != "/hook?a=1" || string(a.Delivery.Body) != "evt-1" || a.Number != 1 ||
-			a.KeyHeader != "Idempotency-Key" || a.KeyValue != "acme/orders/evt-1" || a.TraceParent != "00-trace" ||
+			a.KeyHeader != "Idempotency-Key" || a.KeyValue != "acme/orders/evt-1" || a.TraceParent != "00-trace-forward" ||
 			a.EventType != "order.paid" || a.Timeout != 20*time.Second {
 			t.Errorf("the attempt is %+v", a)
 		}
 		if s.settled["evt-1"].To != dedupe.Applied || !slices.Equal(watch.outcomes(), []worker.Outcome{worker.OutcomeApplied}) {
 			t.Errorf("settled %+v, told %v", s.settled, watch.outcomes())
+		}
+		if !slices.Equal(watch.stages, []worker.Stage{worker.StageForward, worker.StageSettle}) {
+			t.Errorf("arrows %v", watch.stages)
 		}
 	})
 }

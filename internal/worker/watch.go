@@ -11,11 +11,22 @@ import (
 type Watch interface {
 	// Begin starts to watch an attempt at an event whose first delivery had this traceparent.
 	Begin(first string) context.Context
+	// Stage starts an arrow of the attempt; the returned function ends it.
+	Stage(ctx context.Context, s Stage) (context.Context, func())
 	// TraceParent is the W3C traceparent of ctx; "" for none.
 	TraceParent(ctx context.Context) string
 	// Done is told what became of the attempt, once.
 	Done(ctx context.Context, r Record)
 }
+
+// Stage is an arrow of an attempt, named like that of a delivery.
+type Stage string
+
+// The arrows of an attempt.
+const (
+	StageForward Stage = "forward"
+	StageSettle  Stage = "settle"
+)
 
 // Outcome is what became of an attempt, from a closed set.
 type Outcome string
@@ -54,4 +65,7 @@ type unwatched struct{}
 
 func (unwatched) Begin(string) context.Context       { return context.Background() }
 func (unwatched) TraceParent(context.Context) string { return "" }
-func (unwatched) Done(context.Context, Record)       {}
+func (unwatched) Stage(ctx context.Context, _ Stage) (context.Context, func()) {
+	return ctx, func() {}
+}
+func (unwatched) Done(context.Context, Record) {}

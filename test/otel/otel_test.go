@@ -424,7 +424,16 @@ func checkJob(t *testing.T, all []span, seen []seen) {
 				of = s
 			}
 		}
-		if want := "00-" + of.TraceID + "-" + of.SpanID + "-01"; got.traceparent != want || got.attempt != fmt.Sprint(i+1) {
+		arrows := map[string]span{}
+		for _, s := range all {
+			if s.TraceID == of.TraceID && s.ParentSpanID == of.SpanID {
+				arrows[s.Name] = s
+			}
+		}
+		if len(arrows) != 2 || arrows["settle"].SpanID == "" {
+			t.Errorf("attempt %s has the arrows %v", got.attempt, arrows)
+		}
+		if want := "00-" + of.TraceID + "-" + arrows["forward"].SpanID + "-01"; got.traceparent != want || got.attempt != fmt.Sprint(i+1) {
 			t.Errorf("the application saw attempt %s with %s, want %s", got.attempt, got.traceparent, want)
 		}
 	}

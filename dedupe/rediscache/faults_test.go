@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -249,5 +250,45 @@ func TestEveryChangedByteMakesAMiss(t *testing.T) {
 	}
 	if _, fine := stamped("kez", value); fine {
 		t.Error("another key's value is accepted")
+	}
+}
+
+// Senders that hang up while Redis is asked disturb nobody who shares the round trip, and cost no connection.
+func TestACallersEndIsItsOwn(t *testing.T) {
+	server, ledger := testenv.NewRedis(t), newLedger(t)
+	tap := testenv.NewTap(t, server.Addr())
+	c := connected(t, ledger, "redis://"+tap.Addr())
+	for i := range 20 {
+		inRedis(t, ledger, server.URL(), request(fmt.Sprint("evt_", i), "a"), answer(200, fmt.Sprint("done ", i)))
+	}
+	tap.Delay(3 * time.Millisecond)
+	received := func() (count int) {
+		_, rest, _ := strings.Cut(person(t, server.URL()).Info(context.Background(), "stats").Val(), "total_connections_received:")
+		if _, err := fmt.Sscan(rest, &count); err != nil {
+			t.Fatal(err)
+		}
+		return count
+	}
+	before := received()
+	var asking sync.WaitGroup
+	for i := range 20 {
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			_, _ = c.Claim(ctx, request(fmt.Sprint("evt_", i), "a")) // it may have got its answer or not
+		})
+		asking.Go(func() {
+			d, err := c.Claim(t.Context(), request(fmt.Sprint("evt_", i), "a"))
+			if err != nil || d.Kind != dedupe.Replay || string(d.Response.Body) != fmt.Sprint("done ", i) {
+				t.Errorf("event %d: %+v, %v", i, d, err)
+			}
+		})
+	}
+	asking.Wait()
+	if s := c.Stats(); s.Errors != 0 || s.Open || s.Shared == 0 {
+		t.Errorf("%+v", s)
+	}
+	if made := received() - before; made > 1+readers { // the test's own, and one for each reader
+		t.Errorf("%d connections were made", made)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
@@ -34,9 +35,14 @@ func (k *Keeper) Close(ctx context.Context, scope delivery.Scope, id delivery.Ev
 	return err
 }
 
+// actPatience is how long a person's act is tried: somebody waits for the answer, and can look what came of it.
+const actPatience = 15 * time.Second
+
 // act makes one transition for a person. A token of its own tells an act whose commit was unknown from that of somebody
 // who was faster.
 func (k *Keeper) act(ctx context.Context, key Key, from State, to func(Row) Move, by Act) (State, error) {
+	ctx, cancel := context.WithTimeout(ctx, actPatience)
+	defer cancel()
 	token := newToken()
 	for try := 0; ; try++ {
 		state, err := k.actOnce(ctx, key, from, token, func(row Row) Move { return to(row).by(row, token, by) })

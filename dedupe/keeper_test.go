@@ -38,6 +38,44 @@ func TestNewKeeperWantsAStoreAndAName(t *testing.T) {
 	}
 }
 
+// away is a ledger that is out of reach for everything but looking at one dead event.
+type away struct{ Backend }
+
+func (away) Read(context.Context, []Key) ([]Row, error)   { return []Row{stored(Dead)}, nil }
+func (away) Move(context.Context, []Move) ([]bool, error) { return nil, errNoRoute }
+func (away) SetPaused(context.Context, delivery.Scope, bool, Act) (bool, error) {
+	return false, errNoRoute
+}
+
+var errNoRoute = errors.New("no route to the database")
+
+func TestAPersonIsToldThatTheLedgerIsAway(t *testing.T) {
+	by := Act{Actor: "ada", Reason: "why"}
+	for name, act := range map[string]func(context.Context, *Keeper) error{
+		"pause":  func(ctx context.Context, k *Keeper) error { return k.Pause(ctx, "acme/payments", by) },
+		"resume": func(ctx context.Context, k *Keeper) error { return k.Resume(ctx, "acme/payments", by) },
+		"close":  func(ctx context.Context, k *Keeper) error { return k.Close(ctx, "acme/payments", "evt_1", 200, by) },
+		"replay": func(ctx context.Context, k *Keeper) error {
+			_, err := k.Replay(ctx, "acme/payments", "evt_1", by)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k, err := NewKeeper(KeeperConfig{Store: away{}, Replica: "a"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				err = act(t.Context(), k)
+				if took := time.Since(began); !errors.Is(err, errNoRoute) || took < actPatience/2 || took > 2*actPatience {
+					t.Errorf("after %v: %v", took, err)
+				}
+			})
+		})
+	}
+}
+
 // attic is a store that nothing has run out in, and that counts how often it is told to forget.
 type attic struct {
 	Backend

@@ -21,8 +21,10 @@ func (k *Keeper) Resume(ctx context.Context, scope delivery.Scope, by Act) error
 // PauseActs returns who paused and resumed what, oldest first.
 func (k *Keeper) PauseActs(ctx context.Context) ([]PauseAct, error) { return k.store.PauseActs(ctx) }
 
-// setPaused tries again where it is unknown what came of it. Then it finds the scope as wanted, maybe by its own doing.
+// setPaused tries again for a while where it is unknown what came of it. Then it finds the scope as wanted, maybe by its own doing.
 func (k *Keeper) setPaused(ctx context.Context, scope delivery.Scope, paused bool, by Act) error {
+	ctx, cancel := context.WithTimeout(ctx, actPatience)
+	defer cancel()
 	for try := 0; ; try++ {
 		changed, err := k.store.SetPaused(ctx, scope, paused, by)
 		switch {

@@ -80,8 +80,10 @@ func (s *store) seal(namespace string, ring *seal.Ring, watch seal.Watch) error 
 	return err
 }
 
-// openExisting opens the ledger for a command. A command does not make an embedded ledger that is not there.
+// openExisting opens the ledger for a command. A command does not make a ledger that is not there: under a wrong name there is
+// nothing, and that is no answer to what was asked. Nor does it bring one up to date, beside replicas of an older version.
 func openExisting(ctx context.Context, settings config.Settings) (*store, error) {
+	settings.Migrate = "off"
 	if path := settings.Database.SQLite; path != "" {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("there is no ledger at %s", path)

@@ -198,6 +198,9 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	if err := at.usable(len(steps)); err != nil {
 		return err
 	}
+	if at.version == 0 {
+		return fmt.Errorf("%w: there is none in the namespace %s; run `sidecar migrate`", ErrSchema, s.config.Namespace)
+	}
 	if at.version < len(steps) {
 		return fmt.Errorf("%w: it has version %d, wanted is %d; run `sidecar migrate`", ErrSchema, at.version, len(steps))
 	}

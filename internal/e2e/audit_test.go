@@ -171,6 +171,30 @@ func TestAuditOfPostgreSQL(t *testing.T) {
 	}
 }
 
+// Under a wrong name there is no ledger: nobody is told that it is in order, and none is made.
+func TestACommandMakesNoLedger(t *testing.T) {
+	database := testenv.Postgres(t)
+	s := newSidecar(t, integration(t), map[string]string{"DATABASE_URL": database, "SIDECAR_NAMESPACE": "typo"})
+	for _, command := range []string{
+		"audit verify", "audit export", "receipts list", "receipts show acme/orders evt_1", "dead-letters list", "seal status",
+		"capacity",
+	} {
+		if exit, out := s.run(t, strings.Fields(command)...); exit != 1 || !strings.Contains(out, "there is none in the namespace typo") {
+			t.Errorf("%s: exit %d\n%s", command, exit, out)
+		}
+	}
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var schemas int
+	err = conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'sidecar%'").Scan(&schemas)
+	if err != nil || schemas != 0 {
+		t.Errorf("there are %d schemas, %v", schemas, err)
+	}
+}
+
 func TestAuditOfSQLite(t *testing.T) {
 	app, file := newApplication(t), filepath.Join(t.TempDir(), "ledger.db")
 	yaml := integration(t, auditable()...)

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/admin"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/reload"
 )
 
 // adminTokens returns the reader of the operator API's tokens: the file is read for every request, so that a changed one
@@ -16,7 +16,7 @@ func adminTokens(path string) (func() ([]admin.Token, error), error) {
 		return nil, nil
 	}
 	read := func() ([]admin.Token, error) {
-		text, err := os.ReadFile(path)
+		text, err := reload.NewReading().ReadFile(path)
 		if err != nil && config.MayBeSecret(path) {
 			return nil, errors.New("admin tokens: " + config.NoName)
 		}

@@ -53,7 +53,7 @@ func read(path string) entry {
 	found := entry{resolved: resolved}
 	info, err := os.Stat(path)
 	if err == nil {
-		found.modified, err = info.ModTime(), readable(info)
+		found.modified, err = info.ModTime(), readable(path, info)
 	}
 	if err == nil {
 		found.text, err = os.ReadFile(path)
@@ -63,12 +63,12 @@ func read(path string) entry {
 }
 
 // readable refuses what would keep its reader waiting, or never end. A folder is refused by whoever reads it.
-func readable(info fs.FileInfo) error {
+func readable(path string, info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case !mode.IsRegular() && !mode.IsDir():
-		return errNoFile
+		return &fs.PathError{Op: "read", Path: path, Err: errNoFile}
 	case info.Size() > maxFile:
-		return errHuge
+		return &fs.PathError{Op: "read", Path: path, Err: errHuge}
 	}
 	return nil
 }

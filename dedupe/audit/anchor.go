@@ -59,37 +59,39 @@ func ReadAnchors(from io.Reader) ([]Anchor, error) {
 	var anchors []Anchor
 	lines := bufio.NewReaderSize(from, maxAnchorLine)
 	for number := 1; ; number++ {
-		line, failed := readLine(lines)
-		if failed != nil && !errors.Is(failed, io.EOF) {
-			return nil, fmt.Errorf("line %d: %w", number, failed)
+		line, more, err := readLine(lines)
+		var a Anchor
+		is := false
+		if err == nil {
+			a, is, err = readAnchor(strings.TrimSpace(line))
 		}
-		a, is, err := readAnchor(strings.TrimSpace(line))
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("line %d: %w", number, err)
-		}
-		if is {
+		case is:
 			anchors = append(anchors, a)
 		}
-		if failed != nil {
+		if !more {
 			return anchors, nil
 		}
 	}
 }
 
-// readLine passes over a record that is too long.
-func readLine(from *bufio.Reader) (string, error) {
+// readLine passes over a record that is too long, and tells whether there is another line.
+func readLine(from *bufio.Reader) (line string, more bool, err error) {
 	slice, err := from.ReadSlice('\n')
-	line := string(slice)
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return line, err
-	}
-	if line[0] != '{' {
-		return "", errAnchorLine
+	line = string(slice)
+	if errors.Is(err, bufio.ErrBufferFull) && line[0] != '{' {
+		return "", false, errAnchorLine
 	}
 	for errors.Is(err, bufio.ErrBufferFull) {
+		line = ""
 		_, err = from.ReadSlice('\n')
 	}
-	return "", err
+	if errors.Is(err, io.EOF) {
+		return line, false, nil
+	}
+	return line, err == nil, err
 }
 
 func readAnchor(line string) (Anchor, bool, error) {

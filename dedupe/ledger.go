@@ -123,7 +123,7 @@ type Attention struct {
 	Scope delivery.Scope
 	State State
 	Count int64
-	// Oldest is the age of the oldest by the ledger's clock: since its last change, but of queued events since they first
-	// came, which no attempt makes younger.
+	// Oldest is the age of the oldest by the ledger's clock: since its last change, but of queued and retryable
+	// events since they first came, which no attempt makes younger.
 	Oldest time.Duration
 }

@@ -66,40 +66,54 @@ func testDesk(b *bench) {
 	b.oldest()
 }
 
-// oldest: a failed attempt does not make a queued event young again, and an event is dead since it died.
+// oldest: a failed attempt does not make an event young again, and an event is dead since it died.
 func (b *bench) oldest() {
 	b.Helper()
 	for id, c := range map[string]struct {
+		stored bool
 		status int
 		state  dedupe.State
 		least  time.Duration
 		most   time.Duration
 	}{
-		"fails": {503, dedupe.Queued, 3 * time.Hour, 4 * time.Hour},
-		"dies":  {422, dedupe.Dead, 0, time.Hour},
+		"fails":       {true, 503, dedupe.Queued, 3 * time.Hour, 4 * time.Hour},
+		"dies":        {true, 422, dedupe.Dead, 0, time.Hour},
+		"fails-again": {false, 503, dedupe.Retryable, 3 * time.Hour, 4 * time.Hour},
 	} {
 		r := accepted(id, "a")
 		r.Scope = delivery.Scope("oldest/" + id)
-		b.accept(r)
-		b.age(r, 3*time.Hour)
-		b.settleWork(b.a, b.takeOne(b.a, r, 1), answer(c.status, ""))
-		all, err := b.b.Attention(b.ctx)
-		if err != nil {
-			b.Fatal(err)
+		if c.stored {
+			b.accept(r)
+			b.age(r, 3*time.Hour)
+			b.settleWork(b.a, b.takeOne(b.a, r, 1), answer(c.status, ""))
+		} else {
+			r.Accept = nil
+			b.settle(b.a, b.fresh(b.a, r, 1), notFinal())
+			b.age(r, 3*time.Hour)
+			b.settle(b.a, b.fresh(b.a, r, 2), notFinal())
 		}
-		seen := false
-		for _, a := range all {
-			if a.Scope != r.Scope {
-				continue
-			}
-			seen = true
-			if a.State != c.state || a.Count != 1 || a.Oldest < c.least || a.Oldest > c.most {
-				b.Errorf("an event of three hours that %s: %+v", id, a)
-			}
+		b.oldestOf(r, c.state, c.least, c.most)
+	}
+}
+
+func (b *bench) oldestOf(r dedupe.Request, state dedupe.State, least, most time.Duration) {
+	b.Helper()
+	all, err := b.b.Attention(b.ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	seen := false
+	for _, a := range all {
+		if a.Scope != r.Scope {
+			continue
 		}
-		if !seen {
-			b.Errorf("an event that %s needs no attention", id)
+		seen = true
+		if a.State != state || a.Count != 1 || a.Oldest < least || a.Oldest > most {
+			b.Errorf("an event of three hours, %s: %+v", r.EventID, a)
 		}
+	}
+	if !seen {
+		b.Errorf("%s needs no attention", r.EventID)
 	}
 }
 

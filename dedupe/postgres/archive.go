@@ -37,11 +37,11 @@ ORDER BY r.changed, r.scope_id, r.event_id LIMIT $3 OFFSET $4`
 	listClaimedSQL = listSelect + ` AND r.state = 1` + listOrder
 	listQueuedSQL  = listSelect + ` AND r.state = 3` + listOrder
 
-	// Three look-ups in three small indexes. Attempts do not make a queued event young again.
+	// Three look-ups in three small indexes. Attempts do not make an event young again that waits for the next one.
 	attentionSQL = `SELECT o.scope_id, o.state, count(*), (extract(epoch FROM now() - min(o.since)) * 1000000)::bigint
 FROM (SELECT scope_id, state, changed AS since FROM {schema}.receipts WHERE state = 1
       UNION ALL SELECT scope_id, state, created FROM {schema}.receipts WHERE state = 3
-      UNION ALL SELECT scope_id, state, changed FROM {schema}.receipts WHERE state IN (2, 5)) o
+      UNION ALL SELECT scope_id, state, CASE state WHEN 2 THEN created ELSE changed END FROM {schema}.receipts WHERE state IN (2, 5)) o
 GROUP BY o.scope_id, o.state`
 )
 

@@ -99,7 +99,7 @@ func (s *Store) List(ctx context.Context, f dedupe.Filter) ([]dedupe.Row, error)
 func (s *Store) Attention(ctx context.Context) ([]dedupe.Attention, error) {
 	const query = `SELECT scope, state, count(*), min(changed) FROM receipts WHERE state = 1 GROUP BY scope
 		UNION ALL
-		SELECT scope, state, count(*), min(CASE state WHEN 3 THEN created ELSE changed END)
+		SELECT scope, state, count(*), min(CASE state WHEN 5 THEN changed ELSE created END)
 			FROM receipts WHERE state IN (2, 3, 5) GROUP BY scope, state
 		ORDER BY scope, state`
 	rows, err := s.db.QueryContext(ctx, query)

@@ -264,7 +264,7 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 		`SELECT 1 FROM receipts WHERE state = 1 AND lease_until <= ? ORDER BY lease_until LIMIT 9`:                     "receipts_lease",
 		`SELECT 1 FROM receipts WHERE expires > 0 AND expires <= ? AND state NOT IN (1, 3) ORDER BY expires LIMIT 9`:   "receipts_expiry",
 		`SELECT 1 FROM receipts WHERE state = 3 AND next_attempt <= ? AND +scope IN (?) ORDER BY next_attempt LIMIT 9`: "receipts_due",
-		`SELECT scope, state, count(*), min(CASE state WHEN 3 THEN created ELSE changed END) FROM receipts
+		`SELECT scope, state, count(*), min(CASE state WHEN 5 THEN changed ELSE created END) FROM receipts
 			WHERE state IN (2, 3, 5) GROUP BY scope, state ORDER BY 1, 2`: "receipts_open",
 	} {
 		if plan := explain(t, store, statement); !strings.Contains(plan, index) {

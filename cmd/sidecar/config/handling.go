@@ -92,7 +92,8 @@ func (m *mapping) record() Record {
 		m.fail("statuses", "is empty: no answer would ever be final")
 	}
 	record.Rejected = m.statuses("rejected", []string{"400", "410", "413", "415", "422"})
-	if both := record.Statuses.common(record.Rejected); both != 0 && m.has("rejected") {
+	record.saysRejected = m.has("rejected")
+	if both := record.Statuses.common(record.Rejected); both != 0 && record.saysRejected {
 		m.fail("rejected", "%d is in statuses, too: an answer cannot be both final and rejected", both)
 	}
 	for _, name := range m.texts("headers", []string{"Content-Type", "Location", "ETag"}) {

@@ -57,6 +57,8 @@ type Record struct {
 	Rejected Statuses // accept mode
 	Headers  []string // canonical
 	MaxBody  int64
+
+	saysRejected bool // and it is not the default
 }
 
 // Retention is how long rows live.

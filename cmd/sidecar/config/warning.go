@@ -152,6 +152,9 @@ func (s *Set) warnQueueing(i *Integration) {
 			s.add(i, "duplicate_wait", "says nothing in accept mode: duplicates are acknowledged at once")
 		}
 	}
+	if !i.Accept && i.Record.saysRejected {
+		s.add(i, "record", "rejected says nothing in forward mode, where whatever is not final may be tried again")
+	}
 	if !i.acknowledges() {
 		if said("accept") {
 			s.add(i, "accept", "says nothing in forward mode without on_failure: queue: the sender gets the application's answer")

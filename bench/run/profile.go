@@ -12,9 +12,15 @@ import (
 	"time"
 )
 
+// profiled are the scenarios whose sidecars the profiler is in.
+var profiled = words{"new", "local", "redis", "pass"}
+
 // profile writes a CPU profile of the sidecar for each scenario and number of connections, and tells
 // where the time goes.
 func profile(s *stage) error {
+	if len(s.plan.only) == 0 {
+		s.plan.only = profiled
+	}
 	s.must("the directory of the profiles", os.MkdirAll(s.plan.profile, 0o750))
 	b := &bench{stage: s, services: s.startServices()}
 	collector, exported := b.collector()

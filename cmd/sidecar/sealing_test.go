@@ -280,17 +280,10 @@ func TestASecretInThePlaceOfItsFile(t *testing.T) {
 // A file whose contents end never, or do not come, is refused at once, also by a sidecar that runs.
 func TestKeyFilesThatAreNoFiles(t *testing.T) {
 	r := newRig(t)
-	if err := syscall.Mkfifo(r.path("fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(touch(t, r.path("huge")), 1<<30); err != nil {
-		t.Fatal(err)
-	}
+	noFiles := r.noFiles()
 	r.sealed("a")
 	p := r.run()
-	for path, want := range map[string]string{
-		r.path("fifo"): "no regular file", "/dev/zero": "no regular file", r.path("huge"): "more than 16 MiB", r.path("."): "is a directory",
-	} {
+	for path, want := range noFiles {
 		r.env[sealKeyVariable] = path
 		for _, command := range []string{"check", "run"} {
 			if status, out := r.command("", command); status != exitUsage || !strings.Contains(out, sealKeyVariable+": "+path+" cannot be read: "+want) {
@@ -311,6 +304,20 @@ func TestKeyFilesThatAreNoFiles(t *testing.T) {
 		}
 		r.sealed("a")
 		p.sealing(sealKeyID(t, "a"), true)
+	}
+}
+
+// noFiles are paths that lead to what nobody should wait for or hold, and why each is refused.
+func (r *rig) noFiles() map[string]string {
+	r.t.Helper()
+	if err := syscall.Mkfifo(r.path("fifo"), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Truncate(touch(r.t, r.path("huge")), 1<<30); err != nil {
+		r.t.Fatal(err)
+	}
+	return map[string]string{
+		r.path("fifo"): "no regular file", "/dev/zero": "no regular file", r.path("huge"): "more than 16 MiB", r.path("."): "is a directory",
 	}
 }
 

@@ -43,8 +43,8 @@ func (s *server) watchConfig() error {
 
 // propagation is how long changes of the files took to their effect.
 func (s *server) propagation() reload.Propagation {
-	if s.watcher == nil {
+	if s.configFiles == nil {
 		return reload.Propagation{}
 	}
-	return s.watcher.Propagation()
+	return s.configFiles.Propagation()
 }

@@ -44,9 +44,9 @@ func (s *server) run(ctx context.Context, signals <-chan os.Signal) error {
 	background, stop := context.WithCancel(working)
 	defer stop()
 	s.goServe(group)
-	group.Go(func() error { return s.watcher.Run(background) })
-	if s.sealed != nil {
-		group.Go(func() error { return s.sealed.Run(background) })
+	group.Go(func() error { return s.configFiles.Run(background) })
+	if s.sealFile != nil {
+		group.Go(func() error { return s.sealFile.Run(background) })
 	}
 	group.Go(func() error { return s.health.reach(background, s.upstream.Reachable) })
 	group.Go(func() error { return s.prepareLedger(background) })
@@ -116,7 +116,7 @@ func (s *server) live(ctx context.Context, signals <-chan os.Signal) error {
 				s.log.Info("asked to stop", "signal", got.String())
 				return s.drain(ctx, signals)
 			}
-			for _, kick := range []chan struct{}{s.kick, s.kickSeal} {
+			for _, kick := range []chan struct{}{s.kickConfig, s.kickSeal} {
 				select {
 				case kick <- struct{}{}:
 				default: // one is waiting already

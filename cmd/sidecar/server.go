@@ -44,13 +44,12 @@ type server struct {
 	upstream  *upstream.Upstream
 	passing   *upstream.Passthrough
 	proxy     *proxy.Proxy
-	watcher   *reload.Watcher
 	public    *http.Server
 	admin     *http.Server
-	probe     *http.Server    // nil: no probe listener
-	sealed    *reload.Watcher // of the seal keys; nil: there are none
-	kick      chan struct{}
-	kickSeal  chan struct{}
+	probe     *http.Server // nil: no probe listener
+
+	configFiles, sealFile *reload.Watcher // sealFile is nil where nothing is sealed
+	kickConfig, kickSeal  chan struct{}   // have them looked at now
 
 	worker     *worker.Dispatcher
 	stopTaking context.CancelFunc // the worker claims nothing more
@@ -60,7 +59,10 @@ type server struct {
 // newServer wires the rooms. Nothing runs yet, but the listeners are open and the configuration is in force. Whatever it
 // has opened by the time of an error ends with the process.
 func (p *program) newServer(ctx context.Context, settings config.Settings) (*server, error) {
-	s := &server{settings: settings, replica: replicaName(), started: time.Now(), health: &health{}, kick: make(chan struct{}, 1), kickSeal: make(chan struct{}, 1)}
+	s := &server{
+		settings: settings, replica: replicaName(), started: time.Now(), health: &health{},
+		kickConfig: make(chan struct{}, 1), kickSeal: make(chan struct{}, 1),
+	}
 	s.log = newLog(settings, p.out, s.replica)
 	s.active = &active{file: settings.Config, lookup: p.lookupEnv, log: s.log, serve: s.serve}
 	reading, set, setErr := s.active.read(ctx)
@@ -77,14 +79,7 @@ func (p *program) newServer(ctx context.Context, settings config.Settings) (*ser
 			return nil, err
 		}
 	}
-	s.watcher, err = reload.New(reload.Config{
-		Interval: time.Duration(settings.ReloadInterval), First: reading, Apply: s.active.apply, Kick: s.kick,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.sealed, err = s.sealing.watcher(sealReading, time.Duration(settings.ReloadInterval), s.kickSeal)
-	if err != nil {
+	if err := s.follow(reading, sealReading); err != nil {
 		return nil, err
 	}
 	if err := s.active.start(reading, set); err != nil {
@@ -93,6 +88,18 @@ func (p *program) newServer(ctx context.Context, settings config.Settings) (*ser
 	s.health.loaded.Store(true)
 	s.greet(ctx, set)
 	return s, nil
+}
+
+// follow looks after the files that were read, for what they say next.
+func (s *server) follow(reading, sealReading *reload.Reading) error {
+	interval := time.Duration(s.settings.ReloadInterval)
+	var err error
+	s.configFiles, err = reload.New(reload.Config{Interval: interval, First: reading, Apply: s.active.apply, Kick: s.kickConfig})
+	if err != nil {
+		return err
+	}
+	s.sealFile, err = s.sealing.watcher(sealReading, interval, s.kickSeal)
+	return err
 }
 
 func (s *server) buildTelemetry(ctx context.Context) error {
@@ -186,10 +193,10 @@ func (s *server) serve(routes []proxy.Route) error {
 
 // refreshed is when the files were last seen to say what is in force.
 func (s *server) refreshed() time.Time {
-	if s.watcher == nil {
+	if s.configFiles == nil {
 		return s.started
 	}
-	return s.watcher.Refreshed()
+	return s.configFiles.Refreshed()
 }
 
 func (s *server) buildAdmin(context.Context) error {

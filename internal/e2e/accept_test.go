@@ -593,7 +593,7 @@ func TestPickUpIsPrompt(t *testing.T) {
 		for i := range 200 {
 			becomes(t, s, fmt.Sprintf("evt-%d", i), "applied", "")
 		}
-		if within := pickedUp(t, s, "0.25"); within < 198 {
+		if within := pickedUp(t, s, "0.25", 200); within < 198 {
 			t.Errorf("%d of 200 were picked up within 250 ms", within)
 		}
 		s.kill()
@@ -603,30 +603,38 @@ func TestPickUpIsPrompt(t *testing.T) {
 		acceptor := newSidecar(t, integration(t, accepting("paused: true")...), env).start(t)
 		for i := range 5 {
 			event := fmt.Sprintf("far-%d", i)
-			began := time.Now()
 			expect(t, acceptor, event, "202 queued stored")
 			app.await(t, event)
-			if took := time.Since(began); took > 2500*time.Millisecond {
-				t.Errorf("%s was picked up after %s", event, took)
-			}
 		}
-		if within := pickedUp(t, worker, "2.5"); within != 5 {
+		if within := pickedUp(t, worker, "2.5", 5); within != 5 {
 			t.Errorf("%d of 5 were picked up within 2.5 s", within)
 		}
 	})
 }
 
-// pickedUp is how many jobs a sidecar claimed within so many seconds of when they were due.
-func pickedUp(t *testing.T, s *sidecar, within string) (count int) {
+// pickedUp is how many of a sidecar's jobs were claimed within so many seconds of when they were due. A job is counted when its
+// attempt is over, which is a moment after the application and the ledger know of it.
+func pickedUp(t *testing.T, s *sidecar, within string, jobs int) (count int) {
 	t.Helper()
-	page, err := fetch("http://" + s.admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	tell := func(page, name string) (number int, err error) {
+		_, rest, found := strings.Cut(page, "webhook_job_wait_seconds_"+name+" ")
+		if !found {
+			return 0, fmt.Errorf("the page does not tell how long jobs waited: no %s", name)
+		}
+		_, err = fmt.Sscan(rest, &number)
+		return number, err
 	}
-	_, rest, found := strings.Cut(page, fmt.Sprintf("webhook_job_wait_seconds_bucket{le=%q} ", within))
-	if _, err := fmt.Sscan(rest, &count); !found || err != nil {
-		t.Fatalf("the page does not tell how long jobs waited: %v", err)
-	}
+	await(t, "the count of jobs", func() error {
+		page, err := fetch("http://" + s.admin + "/metrics")
+		if err != nil {
+			return err
+		}
+		if all, err := tell(page, "count"); err != nil || all != jobs {
+			return fmt.Errorf("%d of %d jobs are counted: %v", all, jobs, err)
+		}
+		count, err = tell(page, fmt.Sprintf("bucket{le=%q}", within))
+		return err
+	})
 	return count
 }
 

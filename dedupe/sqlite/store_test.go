@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) {
 			otherSweeper(path)
 		}
 		otherProcess(path)
+	}
+	if err := flag.Set("rapid.checks", plays); err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }

@@ -15,7 +15,7 @@ import (
 const (
 	lifeRecent  = 50   // events that the status shows
 	lifeUnsaved = 1000 // events that wait for a ledger out of reach; older ones stay in the log
-	lifeLook    = 15 * time.Second
+	lifeLook    = 20 * time.Second
 	lifeTimeout = 10 * time.Second
 )
 

@@ -14,7 +14,7 @@ import (
 // How often this process asks the ledger when nothing happens. With the worker's own look and the gauges this stays below
 // one question a second.
 const (
-	sweepEvery  = 4 * time.Second
+	sweepEvery  = 5 * time.Second
 	forgetEvery = 30 * time.Second
 	// sealPatience is how long nothing is forgotten while nothing could be sealed yet.
 	sealPatience = 5 * time.Minute

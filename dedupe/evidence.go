@@ -17,6 +17,23 @@ type Sum [sha256.Size]byte
 // String is the sum in hex.
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 
+// SumOf reads a stored sum of evidence; none is before every chain. One of another length is none of ours, and becomes one that
+// equals none.
+func SumOf(stored []byte) Sum {
+	if len(stored) == 0 {
+		return Sum{}
+	}
+	return SealOf(stored)
+}
+
+// SealOf reads a stored sum of a checkpoint like SumOf, but it is never empty.
+func SealOf(stored []byte) Sum {
+	if len(stored) != sha256.Size {
+		return sha256.Sum256(stored)
+	}
+	return Sum(stored)
+}
+
 var errSum = errors.New("want a sum of 64 hex digits")
 
 // ParseSum reads what String writes.

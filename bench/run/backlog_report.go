@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -12,10 +11,7 @@ const promise = 250
 func (r *backlogResults) publish(short *situation) error {
 	text := r.text(short)
 	short.say("\n%s", text)
-	if r.plan.report == "" {
-		return nil
-	}
-	return os.WriteFile(r.plan.report, []byte(text), 0o644) //nolint:gosec // to be read
+	return short.report(text)
 }
 
 func (r *backlogResults) text(short *situation) string {

@@ -44,11 +44,10 @@ func profile(s *stage) error {
 			text += b.profileOne(v, connections, current, program)
 		}
 	}
-	if s.plan.report == "" {
-		return nil
+	if s.plan.report != "" {
+		b.mergeProfiles(s.plan.profile)
 	}
-	b.mergeProfiles(s.plan.profile)
-	return os.WriteFile(s.plan.report, []byte(text), 0o644) //nolint:gosec // to be read
+	return s.report(text)
 }
 
 // mergeProfiles makes the profile that what ships is compiled with of those that were written.

@@ -42,10 +42,7 @@ func processor() string {
 func (r *results) publish(s *stage) error {
 	text := r.text()
 	s.say("\n%s", text)
-	if s.plan.report == "" {
-		return nil
-	}
-	return os.WriteFile(s.plan.report, []byte(text), 0o644) //nolint:gosec // to be read
+	return s.report(text)
 }
 
 func (r *results) text() string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 )
@@ -72,10 +71,7 @@ func (r *retentionResults) finish(x *shelf) {
 func (r *retentionResults) publish(s *stage) error {
 	text := r.text()
 	s.say("\n%s", text)
-	if r.plan.report == "" {
-		return nil
-	}
-	return os.WriteFile(r.plan.report, []byte(text), 0o644) //nolint:gosec // to be read
+	return s.report(text)
 }
 
 func (r *retentionResults) text() string {

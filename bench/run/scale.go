@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -111,10 +110,7 @@ func (b *bench) publishScaled(r *results) error {
 		text.WriteString("- " + remark + "\n")
 	}
 	b.say("\n%s", text.String())
-	if b.plan.report == "" {
-		return nil
-	}
-	return os.WriteFile(b.plan.report, []byte(text.String()), 0o644) //nolint:gosec // to be read
+	return b.report(text.String())
 }
 
 func (r *results) scaledRow(ordered bool, connections int) []string {

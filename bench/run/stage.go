@@ -41,6 +41,14 @@ func (s *stage) must(what string, err error) {
 
 func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }
 
+// report writes a run's report, where one is wanted.
+func (s *stage) report(text string) error {
+	if s.plan.report == "" {
+		return nil
+	}
+	return os.WriteFile(s.plan.report, []byte(text), 0o644) //nolint:gosec // to be read
+}
+
 // dir is a directory for the run's files.
 func (s *stage) dir() string {
 	if s.directory == "" {

@@ -72,7 +72,7 @@ func (s *Store) Evidence(ctx context.Context, key dedupe.Key) ([]dedupe.Evidence
 		return nil, dedupe.Sum{}, err
 	}
 	told, err := s.told(ctx, list)
-	return told, sumOf(head), err
+	return told, dedupe.SumOf(head), err
 }
 
 // Find implements dedupe.Archive. It reads the whole ledger.

@@ -9,16 +9,23 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 )
 
-func TestFrontierLooksBackFarEnough(t *testing.T) {
-	var f frontier
+// look returns what says when after the beginning something is, and what says since when a frontier should look.
+func look(t *testing.T, f *frontier) (at func(time.Duration) time.Time, want func(string, time.Time)) {
+	t.Helper()
 	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) time.Time { return start.Add(d) }
-	want := func(what string, since time.Time) {
+	at = func(d time.Duration) time.Time { return start.Add(d) }
+	want = func(what string, since time.Time) {
 		t.Helper()
 		if got := f.since(); !got.Equal(since) {
 			t.Fatalf("%s it looks since %v, want %v", what, got, since)
 		}
 	}
+	return at, want
+}
+
+func TestFrontierLooksBackFarEnough(t *testing.T) {
+	var f frontier
+	at, want := look(t, &f)
 	want("first", time.Time{})
 	f.looked(at(0), f.since(), false)
 	want("after a look that left something", time.Time{})
@@ -38,14 +45,7 @@ func TestFrontierLooksBackFarEnough(t *testing.T) {
 
 func TestFrontierOfManyLooks(t *testing.T) {
 	f := frontier{often: true}
-	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) time.Time { return start.Add(d) }
-	want := func(what string, since time.Time) {
-		t.Helper()
-		if got := f.since(); !got.Equal(since) {
-			t.Fatalf("%s it looks since %v, want %v", what, got, since)
-		}
-	}
+	at, want := look(t, &f)
 	want("first", time.Time{})
 	f.looked(at(0), f.since(), false)
 	want("after a look that left something", time.Time{})

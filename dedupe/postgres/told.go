@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -35,7 +34,7 @@ func (r *toldRow) tell(known map[nameID]name) dedupe.Evidence {
 		At: r.at.Time, Until: ended(r.until), From: dedupe.StateOf(int64(r.from.Int16)), To: dedupe.StateOf(int64(r.to.Int16)),
 		Attempt: int(r.attempt.Int32),
 		Reason:  reasonNamed(r.reasonID(), known), Status: int(r.status.Int16), Actor: string(r.actor),
-		Note: string(r.note), CredentialID: string(r.credential), Checkpoint: r.checkpoint.Int64, Sum: sumOf(r.sum),
+		Note: string(r.note), CredentialID: string(r.credential), Checkpoint: r.checkpoint.Int64, Sum: dedupe.SumOf(r.sum),
 	}
 	return told
 }
@@ -78,24 +77,4 @@ func (s *Store) told(ctx context.Context, rows []toldRow) ([]dedupe.Evidence, er
 		list[i] = rows[i].tell(known)
 	}
 	return list, nil
-}
-
-// sumOf reads a stored sum. One of another length is none of ours, and becomes one that equals none.
-func sumOf(stored []byte) dedupe.Sum {
-	switch len(stored) {
-	case 0:
-		return dedupe.Sum{}
-	case sha256.Size:
-		return dedupe.Sum(stored)
-	default:
-		return sha256.Sum256(stored)
-	}
-}
-
-// sealOf reads a sum of a checkpoint, which is never empty.
-func sealOf(stored []byte) dedupe.Sum {
-	if len(stored) != sha256.Size {
-		return sha256.Sum256(stored)
-	}
-	return dedupe.Sum(stored)
 }

@@ -123,7 +123,7 @@ func scanCheckpoint(rows pgx.Rows, scope delivery.Scope, c *dedupe.Checkpoint, m
 	err := rows.Scan(append([]any{&c.Number, &at, &c.Oldest, &previous, &sum, &c.Leaves}, more...)...)
 	c.Scope, c.At = scope, at.Time.UTC()
 	if previous != nil {
-		c.Previous, c.Sum = sealOf(previous), sealOf(sum)
+		c.Previous, c.Sum = dedupe.SealOf(previous), dedupe.SealOf(sum)
 	}
 	return err
 }
@@ -158,7 +158,7 @@ func scanSealable(rows pgx.Rows, now *time.Time) (row dedupe.Sealable, found boo
 	var until pgtype.Timestamptz
 	var event, sum []byte
 	err = rows.Scan(now, &id, &event, &until, &sum, &row.Orphan)
-	row.ID, row.EventID, row.Until, row.Sum = id.Int64, delivery.EventID(event), ended(until), sumOf(sum)
+	row.ID, row.EventID, row.Until, row.Sum = id.Int64, delivery.EventID(event), ended(until), dedupe.SumOf(sum)
 	return row, id.Valid, err
 }
 
@@ -196,7 +196,7 @@ func (h *history) scan(rows pgx.Rows) error {
 	}
 	last := len(h.receipts) - 1
 	if last < 0 || string(h.receipts[last].event) != string(receipt.event) {
-		h.receipts, h.heads = append(h.receipts, receipt), append(h.heads, sumOf(head))
+		h.receipts, h.heads = append(h.receipts, receipt), append(h.heads, dedupe.SumOf(head))
 		last++
 	}
 	if told.at.Valid {

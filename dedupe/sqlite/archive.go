@@ -28,7 +28,7 @@ func (s *Store) Evidence(ctx context.Context, key dedupe.Key) (list []dedupe.Evi
 			return nil
 		}
 		if err == nil {
-			head = sumOf(chain)
+			head = dedupe.SumOf(chain)
 			list, err = told(ctx, tx, id)
 		}
 		return err

@@ -18,6 +18,7 @@ func (s *Store) Unsealed(ctx context.Context) ([]delivery.Scope, error) {
 		WHERE checkpoint = 0 AND sum <> x'' ORDER BY scope`)
 }
 
+// scopes asks for scopes.
 func (s *Store) scopes(ctx context.Context, query string) ([]delivery.Scope, error) {
 	rows, err := s.db.QueryContext(ctx, query)
 	if err != nil {

@@ -96,7 +96,7 @@ func (t *transition) evidence(ctx context.Context, id int64, e *dedupe.Evidence)
 	}
 	row := *e
 	row.At, row.Until = t.now, instant(t.until())
-	sum := row.Link(t.move.Key, sumOf(chain))
+	sum := row.Link(t.move.Key, dedupe.SumOf(chain))
 	_, err := t.tx.StmtContext(ctx, t.s.statements.insertEvidence).ExecContext(ctx,
 		id, row.At.UnixMicro(), t.until(), e.From, e.To, e.Attempt, e.Reason, e.Status, blob(e.Actor), blob(e.Note),
 		blob(e.CredentialID), sum[:])

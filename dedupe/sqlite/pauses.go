@@ -50,17 +50,5 @@ func (s *Store) PauseActs(ctx context.Context) ([]dedupe.PauseAct, error) {
 // held are the scopes whose last word is to hold.
 func (s *Store) held(ctx context.Context) ([]delivery.Scope, error) {
 	const query = `SELECT scope FROM (SELECT scope, paused, max(id) FROM pauses GROUP BY scope) WHERE paused <> 0`
-	rows, err := s.db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	var held []delivery.Scope
-	for rows.Next() {
-		var scope delivery.Scope
-		if err := rows.Scan(&scope); err != nil {
-			return nil, errors.Join(err, rows.Close())
-		}
-		held = append(held, scope)
-	}
-	return held, errors.Join(rows.Err(), rows.Close())
+	return s.scopes(ctx, query)
 }

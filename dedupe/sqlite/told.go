@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"math"
@@ -35,7 +34,7 @@ func told(ctx context.Context, from querier, receipt int64) ([]dedupe.Evidence, 
 			return nil, errors.Join(err, rows.Close())
 		}
 		e.At, e.Until, e.Actor, e.Note = instant(at), ended(until), string(actor), string(note)
-		e.CredentialID, e.Sum = string(credential), sumOf(sum)
+		e.CredentialID, e.Sum = string(credential), dedupe.SumOf(sum)
 		all = append(all, e)
 	}
 	return all, errors.Join(rows.Err(), rows.Close())
@@ -43,23 +42,3 @@ func told(ctx context.Context, from querier, receipt int64) ([]dedupe.Evidence, 
 
 // ended is when a receipt may be forgotten; zero: not. The greatest number, which nobody writes, is another end.
 func ended(until int64) time.Time { return instant(min(until, math.MaxInt64-1)) }
-
-// sumOf reads a stored sum. One of another length is none of ours, and becomes one that equals none.
-func sumOf(stored []byte) dedupe.Sum {
-	switch len(stored) {
-	case 0:
-		return dedupe.Sum{}
-	case sha256.Size:
-		return dedupe.Sum(stored)
-	default:
-		return sha256.Sum256(stored)
-	}
-}
-
-// sealOf reads a sum of a checkpoint, which is never empty.
-func sealOf(stored []byte) dedupe.Sum {
-	if len(stored) != sha256.Size {
-		return sha256.Sum256(stored)
-	}
-	return dedupe.Sum(stored)
-}

@@ -62,7 +62,7 @@ func chainOf(ctx context.Context, from querier, scope delivery.Scope, query stri
 		if err := rows.Scan(&c.Number, &at, &c.Oldest, &previous, &sum, &c.Leaves); err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
-		c.At, c.Previous, c.Sum = instant(at), sealOf(previous), sealOf(sum)
+		c.At, c.Previous, c.Sum = instant(at), dedupe.SealOf(previous), dedupe.SealOf(sum)
 		chain = append(chain, c)
 	}
 	return chain, errors.Join(rows.Err(), rows.Close())
@@ -89,7 +89,7 @@ func (s *Store) Marked(ctx context.Context, scope delivery.Scope, number, after 
 		if err := rows.Scan(&row.ID, &row.EventID, &until, &sum); err != nil {
 			return dedupe.Sealables{}, errors.Join(err, rows.Close())
 		}
-		row.Until, row.Sum = ended(until), sumOf(sum)
+		row.Until, row.Sum = ended(until), dedupe.SumOf(sum)
 		marked.Rows = append(marked.Rows, row)
 	}
 	marked.Now = s.now().UTC().Truncate(time.Microsecond) // behind the look: what is not there was forgotten before
@@ -158,7 +158,7 @@ func scanHistory(rows *sql.Rows) (page []dedupe.History, ids []int64, err error)
 		if err != nil {
 			return nil, nil, errors.Join(err, rows.Close())
 		}
-		page, ids = append(page, dedupe.History{Row: row, Head: sumOf(head)}), append(ids, id)
+		page, ids = append(page, dedupe.History{Row: row, Head: dedupe.SumOf(head)}), append(ids, id)
 	}
 	return page, ids, errors.Join(rows.Err(), rows.Close())
 }

@@ -29,7 +29,7 @@ func (x *passage) run() error {
 	for {
 		c, err := x.connect()
 		if err != nil {
-			return err
+			return x.cause(err)
 		}
 		again, err := x.over(c)
 		if !again {
@@ -51,15 +51,23 @@ func (x *passage) connect() (*conn, error) {
 
 // fail answers for an exchange that came to nothing, or breaks the connection off where the answer has begun.
 func (x *passage) fail(err error) {
-	over := x.r.Context().Err() != nil
-	if over && timedOut(x.r) {
-		over, err = false, ErrTimedOut
-	}
-	if x.begun || over || errors.Is(err, errSender) {
+	if x.begun || errors.Is(err, errSender) {
 		panic(http.ErrAbortHandler)
 	}
 	x.closeUnlessDrained()
 	x.config.OnError(x.w, x.r, err)
+}
+
+// cause is what ended an exchange: an error, unless its time was over or the sender gone. It is asked before anything is
+// broken off, for that ends the request and its body as well.
+func (x *passage) cause(err error) error {
+	switch {
+	case timedOut(x.r):
+		return ErrTimedOut
+	case x.r.Context().Err() != nil, x.pump != nil && x.pump.failed.Load():
+		return errSender
+	}
+	return err
 }
 
 // timedOut tells that a request has ended because somebody set the application a time.
@@ -80,10 +88,8 @@ func (x *passage) over(c *conn) (again bool, err error) {
 	if err != nil {
 		stop()
 		again = errors.Is(err, errNotTaken) || x.repeatable(c, err)
+		err = x.cause(err)
 		x.abandon(c)
-		if x.pump != nil && x.pump.failed.Load() {
-			err = errSender
-		}
 		return again, err
 	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
@@ -171,13 +177,17 @@ func (x *passage) repeatable(c *conn, err error) bool {
 	return false
 }
 
-// abandon closes the connection to the application and ends the pump, whoever it waits for.
+// abandon closes the connection to the application and ends the pump, whoever it waits for. A sender that is still
+// sending, and has no answer yet, is first given a moment: reset in the middle, it might never see the one it gets.
 func (x *passage) abandon(c *conn) {
 	_ = c.Close()
 	if x.pump == nil {
 		return
 	}
 	x.pump.cancel()
+	if !x.begun {
+		x.pump.endsWithin(bodyGrace)
+	}
 	if !x.pump.finished() && !x.pump.drained.Load() {
 		x.severed = true
 		if x.control.SetReadDeadline(time.Unix(1, 0)) != nil {
@@ -187,7 +197,7 @@ func (x *passage) abandon(c *conn) {
 	<-x.pump.done
 }
 
-// bodyGrace is how long a sender may pause that is still sending when its answer is complete.
+// bodyGrace is how long a sender may pause that is still sending when its answer is complete or the application gone.
 const bodyGrace = 200 * time.Millisecond
 
 // finishBody lets a sender go on sending after an early answer as long as the application takes it and it does not
@@ -200,10 +210,8 @@ func (x *passage) finishBody() {
 	x.pump.cancel()
 	for moved := int64(-1); moved != x.pump.moved.Load(); {
 		moved = x.pump.moved.Load()
-		select {
-		case <-x.pump.done:
+		if x.pump.endsWithin(bodyGrace) {
 			return
-		case <-time.After(bodyGrace):
 		}
 	}
 }

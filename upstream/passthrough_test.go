@@ -336,6 +336,56 @@ func TestAnApplicationThatCannotAnswerIsReported(t *testing.T) {
 	}
 }
 
+// An application that hangs up in the middle of a body is gone, not its sender, who is told so: one that waits, one that
+// goes on sending meanwhile, and one that had sent all.
+func TestASenderInTheMiddleOfABodyIsToldThatTheApplicationIsGone(t *testing.T) {
+	const half = 40 << 10
+	errs := make(chan error, 1)
+	for _, hangUp := range []string{"at once", "with a reset", "in the middle of an answer"} {
+		for _, framing := range []string{"length", "chunks"} {
+			for _, sender := range []string{"waits", "goes on", "has sent all"} {
+				proceed := make(chan struct{})
+				app := newApplication(t, func(p *peer) {
+					p.head()
+					<-proceed
+					switch hangUp {
+					case "with a reset":
+						p.SetLinger(0)
+					case "in the middle of an answer":
+						io.WriteString(p.TCPConn, "HTTP/1.1 200 OK\r\nX")
+					}
+				})
+				c := connect(t, newFront(t, Config{URL: app.url(), OnError: onError(errs)}))
+				head, first, second := halves(framing, half)
+				c.send(head + first)
+				if sender == "has sent all" {
+					c.send(second)
+				}
+				close(proceed)
+				if sender == "goes on" {
+					io.WriteString(c.TCPConn, second) // may fail, once the answer is on its way
+				}
+				if response := c.response("POST"); response.StatusCode != 599 {
+					t.Errorf("%s, %s, sender %s: status %d", hangUp, framing, sender, response.StatusCode)
+				}
+				if err := <-errs; !errors.Is(err, ErrIncomplete) {
+					t.Errorf("%s, %s, sender %s: error %v", hangUp, framing, sender, err)
+				}
+			}
+		}
+	}
+}
+
+// halves is a request with a body of two pieces of some size.
+func halves(framing string, size int) (head, first, second string) {
+	piece := strings.Repeat("b", size)
+	if framing == "chunks" {
+		chunk := fmt.Sprintf("%x\r\n%s\r\n", size, piece)
+		return "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", chunk, chunk + "0\r\n\r\n"
+	}
+	return fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", 2*size), piece, piece
+}
+
 func TestACutOffAnswerIsNotMadeWhole(t *testing.T) {
 	for name, answer := range map[string]string{
 		"length":  "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",

@@ -64,6 +64,18 @@ func (p *pump) finished() bool {
 	}
 }
 
+// endsWithin waits until the pump has ended, for at most some time.
+func (p *pump) endsWithin(d time.Duration) bool {
+	patience := time.NewTimer(d)
+	defer patience.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-patience.C:
+		return false
+	}
+}
+
 // proceed lets the body be asked for from a sender that waits for that.
 func (p *pump) proceed() {
 	if p != nil {

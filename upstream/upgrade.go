@@ -12,11 +12,12 @@ func (x *passage) switchProtocols(c *conn, response *http.Response, stop func() 
 	defer c.Close() //nolint:errcheck // the exchange is over
 	x.finishBody()
 	if !stop() {
-		return errSender
+		return x.cause(errSender)
 	}
 	if !x.pump.whole() {
+		err := x.cause(fmt.Errorf("%w: protocols switched before the body was sent", ErrIncomplete))
 		x.abandon(c)
-		return fmt.Errorf("%w: protocols switched before the body was sent", ErrIncomplete)
+		return err
 	}
 	sender, buffered, err := x.control.Hijack()
 	if err != nil {

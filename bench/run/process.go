@@ -24,7 +24,8 @@ type process struct {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// launch starts a program that dies with this one: the signal is tied to the thread that forked, so the thread is kept.
+// launch starts a program that dies with this one: the signal is tied to the thread that forked, so the thread is kept
+// until the program has ended, and given back then: it may have forked others, which would die with it.
 func (s *stage) launch(name, address string, cmd *exec.Cmd) *process {
 	p := &process{name: name, address: address, cmd: cmd, errors: &bytes.Buffer{}, done: make(chan struct{})}
 	if cmd.Stderr == nil {
@@ -34,6 +35,7 @@ func (s *stage) launch(name, address string, cmd *exec.Cmd) *process {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {

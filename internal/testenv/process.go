@@ -27,7 +27,7 @@ type process struct {
 }
 
 // launch starts a program that gets sig when this process dies. The signal is tied to the thread that forked, so the
-// thread is kept until the program has ended.
+// thread is kept until the program has ended, and given back then: it may have forked others, which would die with it.
 func launch(cmd *exec.Cmd, sig syscall.Signal) (*process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -37,6 +37,7 @@ func launch(cmd *exec.Cmd, sig syscall.Signal) (*process, error) {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {

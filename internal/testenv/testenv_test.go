@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,6 +70,37 @@ func TestFrozenClusterIsSilentAndThawedAnswers(t *testing.T) {
 	if n, err := number(t, dsn, "SELECT 1"); err != nil || n != 1 {
 		t.Fatalf("a thawed server: %d, %v", n, err)
 	}
+}
+
+// A program dies with the thread that forked it, and any thread may have forked another program before: the sidecar of a test
+// must not die because the test stops Redis.
+func TestTheEndOfAProgramEndsNoThread(t *testing.T) {
+	threads := map[string]bool{}
+	for range 20 {
+		p, err := launch(exec.Command("sleep", "60"), syscall.SIGKILL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range tasks(t) {
+			threads[thread] = true
+		}
+		p.end(syscall.SIGKILL)
+	}
+	for _, thread := range tasks(t) {
+		delete(threads, thread)
+	}
+	if len(threads) > 0 {
+		t.Errorf("%d threads have ended", len(threads))
+	}
+}
+
+func tasks(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("/proc/self/task/*")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%d threads, %v", len(found), err)
+	}
+	return found
 }
 
 func TestPgBouncerServesTheDatabase(t *testing.T) {

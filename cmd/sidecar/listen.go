@@ -86,7 +86,7 @@ func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Server{
-		Handler:           handler,
+		Handler:           brokenOff(handler, log),
 		Protocols:         protocols,
 		ReadHeaderTimeout: 10 * time.Second,
 		MaxHeaderBytes:    1 << 20,

@@ -97,7 +97,7 @@ func (s *stage) freeAddress() string {
 // build compiles a main package of this module as `make build` does.
 func (s *stage) build(pkg, name string, flags ...string) string {
 	target := s.dir() + "/" + name
-	arguments := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", target}, flags...)
+	arguments := append([]string{"build", "-tags", shippedTags, "-trimpath", "-ldflags=-s -w", "-o", target}, flags...)
 	cmd := exec.CommandContext(s.ctx, "go", append(arguments, pkg)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -115,6 +115,9 @@ func said(ctx context.Context, program string, args ...string) string {
 	line, _, _ := strings.Cut(string(out), "\n")
 	return strings.TrimSpace(line)
 }
+
+// shippedTags are those of what ships.
+const shippedTags = "grpcnotrace"
 
 // shippedProfile is what the compiler is told of where the sidecar's time goes; see `make bench-profile`.
 const shippedProfile = "bench/profile/sidecar.pgo"

@@ -99,5 +99,5 @@ func (b *bench) buildProfiled() string {
 	b.must("the overlay", err)
 	file := filepath.Join(b.dir(), "overlay.json")
 	b.must("the overlay", os.WriteFile(file, overlay, 0o600))
-	return b.build("./cmd/sidecar", "sidecar-profiled", "-pgo", shippedProfile, "-tags", "benchprofile", "-overlay", file)
+	return b.build("./cmd/sidecar", "sidecar-profiled", "-pgo", shippedProfile, "-tags", shippedTags+",benchprofile", "-overlay", file)
 }

@@ -30,11 +30,11 @@ const (
 	theirs = "00-11111111111111111111111111111111-2222222222222222-01"
 )
 
-// build compiles a command of this module or of the product.
+// build compiles a command of this module, or of the product like what ships.
 func build(t *testing.T, dir, target string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), filepath.Base(target))
-	command := exec.Command("go", "build", "-o", binary, target)
+	command := exec.Command("go", "build", "-tags=grpcnotrace", "-o", binary, target)
 	command.Dir = dir
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("go build %s: %v: %s", target, err, out)
@@ -251,18 +251,25 @@ func application(t *testing.T, requests chan<- seen) string {
 
 func TestDeliveriesReachACollector(t *testing.T) {
 	collector, sidecar := build(t, ".", "./collector"), build(t, "../..", "./cmd/sidecar")
+	for _, protocol := range []string{"http/protobuf", "grpc"} {
+		t.Run(protocol, func(t *testing.T) { deliveriesReach(t, collector, sidecar, protocol) })
+	}
+}
+
+func deliveriesReach(t *testing.T, collector, sidecar, protocol string) {
+	transport, _, _ := strings.Cut(protocol, "/")
 	dir := t.TempDir()
 	received, otlp, telemetry := filepath.Join(dir, "received.json"), address(t), address(t)
 	_, port, _ := net.SplitHostPort(telemetry)
 	start(t, collector, nil, "--config", write(t, filepath.Join(dir, "collector.yaml"), fmt.Sprintf(`
-receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
+receivers: {otlp: {protocols: {%s: {endpoint: %q}}}}
 exporters: {file: {path: %q, flush_interval: 100ms}}
 service:
   telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: %s}}}}]}}
   pipelines:
     traces: {receivers: [otlp], exporters: [file]}
     metrics: {receivers: [otlp], exporters: [file]}
-`, otlp, received, port)))
+`, transport, otlp, received, port)))
 
 	requests := make(chan seen, 10)
 	public, admin := address(t), address(t)
@@ -273,7 +280,7 @@ service:
 		"DATABASE_URL=" + postgres(t), "REDIS_URL=" + redis(t),
 		"SIDECAR_ADMIN_TOKEN_FILE=" + write(t, filepath.Join(dir, "token"), "ana:read:"+token),
 		"SIDECAR_SEAL_KEY_FILE=" + write(t, filepath.Join(dir, "keys"), sealKey),
-		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + otlp, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_BSP_SCHEDULE_DELAY=100",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + otlp, "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol, "OTEL_BSP_SCHEDULE_DELAY=100",
 		"OTEL_METRIC_EXPORT_INTERVAL=200",
 		"SIDECAR_CONFIG=" + configuration(t),
 	}, "run")

@@ -63,7 +63,7 @@ func (a *Attempts) Done(ctx context.Context, r worker.Record) {
 	outcome := attribute.String("outcome", string(r.Outcome))
 	a.attempts.Add(ctx, 1, metric.WithAttributes(
 		attribute.String("integration", a.watch.metrics.scopes.label(r.Scope)), outcome))
-	of := a.watch.metrics.of(series{key: "outcome", value: string(r.Outcome)})
+	of := a.watch.metrics.sets.of(series{key: "outcome", value: string(r.Outcome)})
 	a.durations.Record(ctx, (r.Forward + r.Settle).Seconds(), exemplified(ctx, of, r.Reference)...)
 	a.waits.Record(ctx, r.Waited.Seconds())
 	a.watch.log.LogAttrs(ctx, attemptLevel(r), "attempt", attemptAttributes(ctx, r)...)

@@ -21,7 +21,7 @@ type Database struct {
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
 	rows     metric.Int64Histogram
-	labels   *metrics
+	labels   labelSets
 }
 
 // Boundaries of the rows of a round trip: how well concurrent deliveries share commits.
@@ -35,7 +35,7 @@ func NewDatabase(tracer trace.Tracer, meter metric.Meter) (*Database, error) {
 	rows, err2 := meter.Int64Histogram("webhook.ledger.rows",
 		metric.WithDescription("Rows that one round trip to PostgreSQL wrote or read, by command"),
 		metric.WithExplicitBucketBoundaries(rowBounds...))
-	return &Database{tracer: tracer, duration: duration, rows: rows, labels: &metrics{}}, errors.Join(err, err2)
+	return &Database{tracer: tracer, duration: duration, rows: rows}, errors.Join(err, err2)
 }
 
 type tripKey struct{}

@@ -38,7 +38,7 @@ func NewWatch(log *slog.Logger, tracer trace.Tracer, meter metric.Meter) (*Watch
 // baggage is dropped. Nothing of the request's own context is needed, and it ends with the sender.
 func (w *Watch) Begin(r *http.Request) context.Context {
 	ctx := context.Background()
-	w.metrics.inFlight.Add(ctx, 1)
+	w.metrics.tallies.inFlight.Add(1)
 	options := w.begin
 	if r.Header.Get("Traceparent") != "" {
 		theirs := w.sender.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
@@ -108,8 +108,8 @@ func hexInto(to, from []byte) {
 
 // Done writes the one log record of a delivery, counts it and ends its trace.
 func (w *Watch) Done(ctx context.Context, r proxy.Record) {
-	w.metrics.inFlight.Add(ctx, -1)
-	w.metrics.count(ctx, r)
+	w.metrics.tallies.inFlight.Add(-1)
+	w.metrics.count(ctx, &r)
 	w.log.LogAttrs(ctx, level(r), "delivery", attributes(ctx, r)...)
 	span := trace.SpanFromContext(ctx)
 	if span.IsRecording() {

@@ -24,6 +24,9 @@ type Request struct {
 	Policy       Policy
 	// Accept stores the event with this job as queued instead of claiming it (accept mode); nil claims.
 	Accept *Job
+	// Wait bounds how long a claim waits for the store and tries, like a deadline of the context, but without costing a
+	// duplicate that is answered from memory anything; 0: as long as the context allows.
+	Wait time.Duration
 }
 
 // Job is a request kept for later: while its event is queued, or dead.

@@ -28,6 +28,11 @@ func (k *Keeper) Claim(ctx context.Context, r Request) (Decision, error) {
 	if r.Policy.Lease <= 0 {
 		return Decision{}, errors.New("a claim needs a lease")
 	}
+	if r.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.Wait)
+		defer cancel()
+	}
 	row := r.newRow(newToken())
 	for range maxRounds {
 		began := time.Now()

@@ -121,6 +121,44 @@ func TestAStateThatIsNoneDecidesNothing(t *testing.T) {
 	}
 }
 
+// A claim waits as long as its caller wants to, whichever way that was said.
+func TestAClaimWaitsNoLongerThanItIsTo(t *testing.T) {
+	for name, c := range map[string]struct{ wait, deadline, want time.Duration }{
+		"a wait":                   {2 * time.Second, 0, 2 * time.Second},
+		"a wait within a deadline": {2 * time.Second, 3 * time.Second, 2 * time.Second},
+		"a deadline within a wait": {3 * time.Second, time.Second, time.Second},
+		"a deadline":               {0, time.Second, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				silent := make(chan struct{})
+				store := &slow{moves: make(chan Move, 1), insert: func(context.Context, []NewRow) ([]Found, error) {
+					<-silent
+					return nil, errNoRoute
+				}}
+				k, err := NewKeeper(KeeperConfig{Store: store, Replica: "a"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, r := t.Context(), request()
+				if c.deadline > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.deadline)
+					defer cancel()
+				}
+				r.Wait = c.wait
+				began := time.Now()
+				_, err = k.Claim(ctx, r)
+				if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != c.want {
+					t.Errorf("after %v: %v", took, err)
+				}
+				close(silent)
+				synctest.Wait()
+			})
+		})
+	}
+}
+
 func TestAClaimThatComesTooLateIsGivenBack(t *testing.T) {
 	aloft, landed := make(chan struct{}), make(chan struct{})
 	store := &slow{moves: make(chan Move, 1)}

@@ -25,7 +25,7 @@ var (
 // call with the same token finds out. All methods are safe for concurrent use. The context bounds how long a call waits
 // and tries; cancelling it does not undo a write.
 type Ledger interface {
-	// Claim decides what to do with a delivery. For Fresh the caller must Settle before the lease ends.
+	// Claim decides what to do with a delivery, within its Wait. For Fresh the caller must Settle before the lease ends.
 	Claim(ctx context.Context, r Request) (Decision, error)
 	// Settle records what came of a claim; see Policy.Settle. It retries until ctx ends. ErrClaimLost is final.
 	Settle(ctx context.Context, c Claim, s Settlement) error

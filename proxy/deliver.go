@@ -85,7 +85,7 @@ func (x *exchange) claim() *reply {
 	patience := time.Now().Add(x.route.DuplicateWait)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		asked := time.Now()
-		decision, err := x.claimOnce(arrow.ctx, request)
+		decision, err := x.config.Ledger.Claim(arrow.ctx, request)
 		if err != nil {
 			return refusal(ledgerUnavailable(err))
 		}
@@ -107,12 +107,6 @@ const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 250 * time.Millisecond
 )
-
-func (x *exchange) claimOnce(ctx context.Context, request dedupe.Request) (dedupe.Decision, error) {
-	ctx, cancel := context.WithTimeout(ctx, x.config.ClaimWait)
-	defer cancel()
-	return x.config.Ledger.Claim(ctx, request)
-}
 
 // waitHere pauses; false when the sender has gone, for whom nobody need wait any longer.
 func (x *exchange) waitHere(pause time.Duration) bool {
@@ -137,6 +131,7 @@ func (x *exchange) request(ctx context.Context) dedupe.Request {
 		Object:       x.proof.Object,
 		Trace:        x.config.Watch.TraceParent(ctx),
 		Policy:       x.route.Policy,
+		Wait:         x.config.ClaimWait,
 	}
 	if x.route.Accept {
 		request.Accept = x.job()

@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net"
+	"net/http"
 	"strconv"
 )
 
@@ -54,6 +56,20 @@ func (c *strictConn) Read(p []byte) (int, error) {
 		return 0, errFraming
 	}
 	return copy(p, noRequest), nil
+}
+
+type connKey struct{}
+
+// ConnContext is for an http.Server with a StrictListener: its handlers then know whether a request has arrived whole.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// arrived tells that all of an HTTP/1.1 request with a body is here, so that reading it waits for nobody. To be asked before
+// it is read: nobody else reads from the connection then, net/http only when a body is at its end.
+func arrived(r *http.Request) bool {
+	conn, followed := r.Context().Value(connKey{}).(*strictConn)
+	return followed && conn.framing.expect == inHead
 }
 
 // Unfollow ends the checking, because what comes from now on is another protocol. Nobody may be reading meanwhile.

@@ -141,6 +141,57 @@ func TestStrictListener(t *testing.T) {
 	}
 }
 
+// A handler is told that its request is here whole only when that is so, whatever follows on the connection.
+func TestARequestHasArrivedWhenAllOfItIsHere(t *testing.T) {
+	told := make(chan bool, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		told <- arrived(r)
+		io.Copy(io.Discard, r.Body)
+	}))
+	server.Listener = StrictListener(server.Listener)
+	server.Config.ConnContext = ConnContext
+	server.Start()
+	defer server.Close()
+	chunks := strings.Index(chunkedRequest, "0\r\n")
+	for name, c := range map[string]struct {
+		first, rest string
+		whole       bool
+	}{
+		"all of a body":                      {sizedRequest, "", true},
+		"all chunks and the trailer":         {chunkedRequest, "", true},
+		"the beginning of the next":          {sizedRequest + plainRequest[:9], "", true},
+		"a whole one behind it":              {sizedRequest + plainRequest, "", true},
+		"no byte of the body":                {sizedRequest[:len(sizedRequest)-5], "hello", false},
+		"half of the body":                   {sizedRequest[:len(sizedRequest)-2], "lo", false},
+		"no chunk":                           {chunkedRequest[:strings.Index(chunkedRequest, "5;")], chunkedRequest[strings.Index(chunkedRequest, "5;"):], false},
+		"all chunks but the last":            {chunkedRequest[:chunks], chunkedRequest[chunks:], false},
+		"all but the end of the trailer":     {chunkedRequest[:len(chunkedRequest)-2], "\r\n", false},
+		"broken chunks":                      {strings.Replace(chunkedRequest, "5;", "x;", 1), "", false},
+		"more than is read at once":          {strings.Replace(sizedRequest, ": 5", ": 100005", 1) + strings.Repeat("x", 4000), strings.Repeat("x", 96000), false},
+		"the next one without its last byte": {sizedRequest + sizedRequest[:len(sizedRequest)-1], "o", false}, // not known, which costs nothing but time
+	} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, c.first)
+		if got := <-told; got != c.whole {
+			t.Errorf("%s: told %v, want %v", name, got, c.whole)
+		}
+		io.WriteString(conn, c.rest)
+		conn.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, conn)
+		conn.Close()
+		for len(told) > 0 {
+			<-told
+		}
+	}
+	r := httptest.NewRequest("POST", "/", strings.NewReader("hello"))
+	if arrived(r) {
+		t.Error("told of a request that nobody follows")
+	}
+}
+
 // Once the handler has taken the connection over, nothing on it is a request any more.
 func TestAConnectionThatIsTakenOverIsNotChecked(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

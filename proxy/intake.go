@@ -50,6 +50,9 @@ func (x *exchange) body() ([]byte, error) {
 	if x.r.ContentLength == 0 {
 		return nil, nil
 	}
+	if arrived(x.r) {
+		return x.collect() // without a deadline, which costs more than to read
+	}
 	control := http.NewResponseController(x.w)
 	if err := control.SetReadDeadline(time.Now().Add(x.config.BodyTimeout)); err != nil {
 		return nil, err

@@ -57,7 +57,10 @@ func newEdge(t *testing.T, change func(*proxy.Config, *proxy.Route)) *edge {
 	if err := e.Serve([]proxy.Route{route}); err != nil {
 		t.Fatal(err)
 	}
-	e.server = httptest.NewServer(e.Proxy)
+	e.server = httptest.NewUnstartedServer(e.Proxy)
+	e.server.Listener = proxy.StrictListener(e.server.Listener)
+	e.server.Config.ConnContext = proxy.ConnContext
+	e.server.Start()
 	t.Cleanup(e.server.Close)
 	return e
 }

@@ -69,6 +69,7 @@ func newPublicServer(handler http.Handler, log *slog.Logger) *http.Server {
 	server := newServer(handler, log)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	server.DisableGeneralOptionsHandler = true
+	server.ConnContext = proxy.ConnContext
 	server.IdleTimeout = 2 * time.Minute // longer than balancers keep connections, so that they close first
 	return server
 }

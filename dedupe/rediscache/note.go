@@ -10,6 +10,10 @@ import (
 const (
 	maxNotes     = 512
 	maxNoteBatch = 64
+	// writeEvery is how soon after a batch the next one may be written that is not full. A write costs this process and
+	// Redis much, and a value more of it little; where deliveries come one by one, it would cost each of them more than it
+	// saves. A duplicate that comes sooner to another replica is answered by the ledger.
+	writeEvery = 5 * time.Millisecond
 	writeTimeout = 500 * time.Millisecond
 )
 
@@ -40,16 +44,14 @@ func (s *shared) put(n note) {
 // write serves notes. While Redis refuses them (full, a replica) it pauses, and what comes meanwhile is dropped.
 func (s *shared) write(ctx context.Context) {
 	batch := make([]note, 0, maxNoteBatch)
-	var resume time.Time
+	var resume, last time.Time
 	refused := 0
 	for {
-		select {
-		case n := <-s.notes:
-			batch = s.collect(append(batch[:0], n))
-		case <-ctx.Done():
+		var more bool
+		if batch, more = s.nextBatch(ctx, batch[:0], last); !more {
 			return
 		}
-		if time.Now().Before(resume) {
+		if last = time.Now(); last.Before(resume) {
 			s.counts.dropped.Add(uint64(len(batch)))
 			continue
 		}
@@ -61,6 +63,20 @@ func (s *shared) write(ctx context.Context) {
 		}
 		clear(batch)
 	}
+}
+
+// nextBatch waits for notes, and until they may be written: the last batch was at some time. False when ctx has ended.
+func (s *shared) nextBatch(ctx context.Context, batch []note, last time.Time) ([]note, bool) {
+	select {
+	case n := <-s.notes:
+		batch = append(batch, n)
+	case <-ctx.Done():
+		return nil, false
+	}
+	if wait := time.Until(last.Add(writeEvery)); wait > 0 && len(s.notes) < maxNoteBatch-1 && !sleep(ctx, wait) {
+		return nil, false
+	}
+	return s.collect(batch), true
 }
 
 func (s *shared) collect(batch []note) []note {

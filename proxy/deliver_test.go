@@ -245,15 +245,18 @@ func TestBodies(t *testing.T) {
 		status int
 		code   string
 	}{
-		"announced too large, never sent": {head + "Content-Length: 1000000000\r\n\r\n", 413, "body_too_large"},
-		"chunked too large":               {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(600) + chunk(600), 413, "body_too_large"},
-		"chunked, exactly the limit":      {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(1000) + "0\r\n\r\n", 200, ""},
-		"exactly the limit":               {head + "Content-Length: 1000\r\n\r\n" + strings.Repeat("x", 1000), 200, ""},
-		"shorter than announced":          {head + "Content-Length: 10\r\n\r\n{}CUT", 400, "body_incomplete"},
-		"slower than the patience":        {head + "Content-Length: 10\r\n\r\n{}", 400, "body_incomplete"},
-		"broken chunk":                    {head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "body_incomplete"},
-		"chunks that never end":           {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(5), 400, "body_incomplete"},
-		"expecting 100, too large":        {head + "Expect: 100-continue\r\nContent-Length: 5000\r\n\r\n", 413, "body_too_large"},
+		"announced too large, never sent":  {head + "Content-Length: 1000000000\r\n\r\n", 413, "body_too_large"},
+		"chunked too large":                {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(600) + chunk(600), 413, "body_too_large"},
+		"chunked, exactly the limit":       {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(1000) + "0\r\n\r\n", 200, ""},
+		"exactly the limit":                {head + "Content-Length: 1000\r\n\r\n" + strings.Repeat("x", 1000), 200, ""},
+		"shorter than announced":           {head + "Content-Length: 10\r\n\r\n{}CUT", 400, "body_incomplete"},
+		"slower than the patience":         {head + "Content-Length: 10\r\n\r\n{}", 400, "body_incomplete"},
+		"broken chunk":                     {head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "body_incomplete"},
+		"chunks that never end":            {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(5), 400, "body_incomplete"},
+		"chunks with half an end":          {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(5) + "0\r\n\n", 400, "body_incomplete"},
+		"trailer with half an end":         {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(5) + "0\r\nX-T: 1\n\r\n", 400, "body_incomplete"},
+		"half an end, and a whole request": {head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(5) + "0\r\n\nGET / HTTP/1.1\nHost: x\n\n", 400, "body_incomplete"},
+		"expecting 100, too large":         {head + "Expect: 100-continue\r\nContent-Length: 5000\r\n\r\n", 413, "body_too_large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEdge(t, limited)

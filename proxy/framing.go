@@ -69,7 +69,7 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 // it is read: nobody else reads from the connection then, net/http only when a body is at its end.
 func arrived(r *http.Request) bool {
 	conn, followed := r.Context().Value(connKey{}).(*strictConn)
-	return followed && conn.framing.expect == inHead
+	return followed && conn.framing.whole()
 }
 
 // Unfollow ends the checking, because what comes from now on is another protocol. Nobody may be reading meanwhile.
@@ -87,6 +87,7 @@ func (c *strictConn) CloseWrite() error {
 type framing struct {
 	expect expectation
 	begun  bool   // a request has come before
+	loose  bool   // a trailer has ended in another way than net/http looks for: it may still wait for the end
 	head   []byte // of an incomplete header section or line
 	skip   int64  // bytes of a body or chunk still to come
 }
@@ -101,6 +102,9 @@ const (
 	inTrailer               // lines until an empty one, then a header section
 	opaque                  // no longer HTTP/1.1, or malformed: net/http's own business
 )
+
+// whole tells that no request is here without its end, as net/http sees it.
+func (f *framing) whole() bool { return f.expect == inHead && !f.loose }
 
 // follow takes in the next bytes; false when they complete a header section with two lengths.
 func (f *framing) follow(p []byte) bool {
@@ -192,6 +196,9 @@ func (f *framing) lined(p []byte) []byte {
 	}
 	text := bytes.TrimRight(line, "\r\n")
 	if f.expect == inTrailer {
+		if text := bytes.TrimSuffix(line, []byte("\r\n")); len(text) == len(line) || string(text) == "\r" {
+			f.loose = true // for good: by the time that somebody asks, the next request may be here as well
+		}
 		if len(text) == 0 {
 			f.expect = inHead
 		}

@@ -51,11 +51,16 @@ func (x *passage) connect() (*conn, error) {
 
 // fail answers for an exchange that came to nothing, or breaks the connection off where the answer has begun.
 func (x *passage) fail(err error) {
-	if x.begun || errors.Is(err, errSender) {
+	if x.breaksOff(err) {
 		panic(http.ErrAbortHandler)
 	}
 	x.closeUnlessDrained()
 	x.config.OnError(x.w, x.r, err)
+}
+
+// breaksOff tells that an error has no answer of its own: one has begun, or nobody is there to hear it.
+func (x *passage) breaksOff(err error) bool {
+	return err != nil && (x.begun || errors.Is(err, errSender))
 }
 
 // cause is what ended an exchange: an error, unless its time was over or the sender gone. It is asked before anything is
@@ -89,7 +94,7 @@ func (x *passage) over(c *conn) (again bool, err error) {
 		stop()
 		again = errors.Is(err, errNotTaken) || x.repeatable(c, err)
 		err = x.cause(err)
-		x.abandon(c)
+		x.abandon(c, err)
 		return again, err
 	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
@@ -97,7 +102,7 @@ func (x *passage) over(c *conn) (again bool, err error) {
 	}
 	if err := x.relay(c, response); err != nil {
 		stop()
-		x.abandon(c)
+		x.abandon(c, err)
 		return false, err
 	}
 	x.finishBody()
@@ -105,7 +110,7 @@ func (x *passage) over(c *conn) (again bool, err error) {
 		x.pool.put(c, time.Now())
 		return false, nil
 	}
-	x.abandon(c)
+	x.abandon(c, nil)
 	return false, nil
 }
 
@@ -178,24 +183,45 @@ func (x *passage) repeatable(c *conn, err error) bool {
 }
 
 // abandon closes the connection to the application and ends the pump, whoever it waits for. A sender that is still
-// sending, and has no answer yet, is first given a moment: reset in the middle, it might never see the one it gets.
-func (x *passage) abandon(c *conn) {
+// sending, and has no answer yet, is first given a moment: reset in the middle, it might never see the one it gets. Where
+// the request itself has ended there is no time for that.
+func (x *passage) abandon(c *conn, err error) {
 	_ = c.Close()
 	if x.pump == nil {
 		return
 	}
 	x.pump.cancel()
-	if !x.begun {
+	if !x.begun && x.r.Context().Err() == nil {
 		x.pump.endsWithin(bodyGrace)
 	}
-	if !x.pump.finished() && !x.pump.drained.Load() {
+	switch {
+	case x.pump.drained.Load():
+	case x.pump.finished():
+		x.hearOut(err)
+	default:
 		x.severed = true
-		if x.control.SetReadDeadline(time.Unix(1, 0)) != nil {
+		if x.control.SetReadDeadline(longAgo) != nil {
 			return // a body that cannot be broken off is none that keeps a connection busy
 		}
 	}
 	<-x.pump.done
 }
+
+// hearOut bounds how long net/http, which reads what is left of a body before it closes the connection, waits for a sender
+// that only listens: not at all where the end of the connection is what tells it that its answer is broken off.
+func (x *passage) hearOut(err error) {
+	deadline := time.Now().Add(leftoverTime)
+	if x.breaksOff(err) {
+		deadline = longAgo
+	}
+	_ = x.control.SetReadDeadline(deadline) // an error means that it is not from a connection
+}
+
+// longAgo is a deadline that ends whatever waits.
+var longAgo = time.Unix(1, 0) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// leftoverTime is how long a sender has for the rest of a body that nobody wants, once it is answered.
+const leftoverTime = 3 * time.Second
 
 // bodyGrace is how long a sender may pause that is still sending when its answer is complete or the application gone.
 const bodyGrace = 200 * time.Millisecond
@@ -206,7 +232,9 @@ func (x *passage) finishBody() {
 	if x.pump == nil || x.pump.finished() {
 		return
 	}
-	_ = x.control.Flush()
+	if x.begun {
+		_ = x.control.Flush() // before, it would make an answer up
+	}
 	x.pump.cancel()
 	for moved := int64(-1); moved != x.pump.moved.Load(); {
 		moved = x.pump.moved.Load()

@@ -11,12 +11,14 @@ import (
 func (x *passage) switchProtocols(c *conn, response *http.Response, stop func() bool) error {
 	defer c.Close() //nolint:errcheck // the exchange is over
 	x.finishBody()
+	var err error
 	if !stop() {
-		return x.cause(errSender)
+		err = x.cause(errSender)
+	} else if !x.pump.whole() {
+		err = x.cause(fmt.Errorf("%w: protocols switched before the body was sent", ErrIncomplete))
 	}
-	if !x.pump.whole() {
-		err := x.cause(fmt.Errorf("%w: protocols switched before the body was sent", ErrIncomplete))
-		x.abandon(c)
+	if err != nil {
+		x.abandon(c, err)
 		return err
 	}
 	sender, buffered, err := x.control.Hijack()

@@ -13,7 +13,7 @@ const (
 	// writeEvery is how soon after a batch the next one may be written that is not full. A write costs this process and
 	// Redis much, and a value more of it little; where deliveries come one by one, it would cost each of them more than it
 	// saves. A duplicate that comes sooner to another replica is answered by the ledger.
-	writeEvery = 5 * time.Millisecond
+	writeEvery   = 5 * time.Millisecond
 	writeTimeout = 500 * time.Millisecond
 )
 

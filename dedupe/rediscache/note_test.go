@@ -30,7 +30,7 @@ func TestNotesAreWrittenTogether(t *testing.T) {
 		next(1, 0)
 		go func() {
 			for range 3 {
-				time.Sleep(time.Millisecond)
+				sleep(t.Context(), time.Millisecond)
 				put(1)
 			}
 		}()
@@ -40,12 +40,12 @@ func TestNotesAreWrittenTogether(t *testing.T) {
 		put(maxNoteBatch + 1)
 		next(maxNoteBatch, 2*writeEvery)
 		next(1, 3*writeEvery)
-		time.Sleep(time.Hour)
+		sleep(t.Context(), time.Hour)
 		put(1)
 		next(1, 3*writeEvery+time.Hour)
 		put(1)
 		go func() {
-			time.Sleep(time.Millisecond)
+			sleep(t.Context(), time.Millisecond)
 			end()
 		}()
 		if _, more := s.nextBatch(ctx, nil, last); more {

@@ -3,6 +3,7 @@ package testenv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -91,6 +92,45 @@ func TestTheEndOfAProgramEndsNoThread(t *testing.T) {
 	}
 	if len(threads) > 0 {
 		t.Errorf("%d threads have ended", len(threads))
+	}
+}
+
+// What a test may listen on is nobody else's: neither another test's nor what the kernel chooses for a stranger.
+func TestAnAddressIsItsOwners(t *testing.T) {
+	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chosen int // the first port that the kernel chooses
+	if _, err := fmt.Sscan(string(text), &chosen); err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]bool{}
+	for range 200 {
+		address := Address(t)
+		var port int
+		if _, err := fmt.Sscanf(address, "127.0.0.1:%d", &port); err != nil || port >= chosen && chosen >= firstPort+ports {
+			t.Errorf("%s, and the kernel chooses from %d on: %v", address, chosen, err)
+		}
+		if name, err := net.Listen("unix", fmt.Sprintf("@webhook-sidecar-test-port-%d", port)); err == nil {
+			name.Close()
+			t.Errorf("another process could get %s", address)
+		}
+		if given[address] {
+			t.Errorf("%s is given twice", address)
+		}
+		given[address] = true
+		for range 2 { // also after somebody has stopped listening
+			listener, err := net.Listen("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listener.Close()
+		}
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			t.Errorf("somebody answers at %s", address)
+		}
 	}
 }
 

@@ -192,7 +192,7 @@ const okay = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone"
 // within polls until condition holds.
 func within(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !condition(); <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !condition(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}

@@ -79,9 +79,9 @@ func chatter(front string, sender, requests int) error {
 				return err
 			}
 			defer connection.Close()
-			connection.SetDeadline(time.Now().Add(20 * time.Second))
 			c, reader = connection, bufio.NewReader(connection)
 		}
+		c.SetDeadline(time.Now().Add(20 * time.Second))
 		kind := []string{"/plain", "/chunked", "/close", "/silently-close", "/break"}[rand.IntN(5)]
 		raw, want := someRequest(kind, fmt.Sprintf("%d-%d", sender, i))
 		io.WriteString(c, raw)

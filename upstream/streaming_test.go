@@ -43,7 +43,8 @@ func TestEventsPassAtOnce(t *testing.T) {
 			c.send("GET /events HTTP/1.1\r\nHost: h\r\n\r\n")
 			response := c.response("GET") // arrives before any event
 			// Among them, those that end at the edge of a buffer, and those that look like the end of a body.
-			for _, size := range []int{1, 10, 4096, len(copyBuffer{}) - 2, len(copyBuffer{}), len(copyBuffer{}) + 1, 100_000} {
+			var fastest time.Duration // of the small ones: one may meet a busy machine, and who buffers is always late
+			for _, size := range []int{1, 10, 20, 30, 40, 4096, len(copyBuffer{}) - 2, len(copyBuffer{}), len(copyBuffer{}) + 1, 100_000} {
 				event := strings.Repeat("x", size) + "\r\n\r\n"
 				sent := time.Now()
 				next <- event
@@ -51,11 +52,14 @@ func TestEventsPassAtOnce(t *testing.T) {
 				if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != event {
 					t.Fatalf("%d bytes: %v", size, err)
 				}
-				if took := time.Since(sent); size < 100 && took > 100*time.Millisecond {
-					t.Errorf("an event took %v", took)
+				if took := time.Since(sent); size == 1 || size < 100 && took < fastest {
+					fastest = took
 				}
 			}
 			close(next)
+			if fastest > 100*time.Millisecond {
+				t.Errorf("every event took %v and more", fastest)
+			}
 		})
 	}
 }
@@ -501,9 +505,10 @@ func TestHTTP2AnswersPassUnchanged(t *testing.T) {
 }
 
 func TestHTTP2FaultsAreReported(t *testing.T) {
-	errs, gone := make(chan error, 1), make(chan struct{})
+	errs, arrived, gone := make(chan error, 1), make(chan struct{}), make(chan struct{})
 	app := newHTTP2Application(t, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
+			close(arrived)
 			<-r.Context().Done()
 			close(gone)
 		}
@@ -530,8 +535,11 @@ func TestHTTP2FaultsAreReported(t *testing.T) {
 	if err := <-errs; !errors.Is(err, ErrUnreachable) {
 		t.Errorf("reported %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-arrived
+		cancel()
+	}()
 	if _, err := call(ctx, "/hang"); err == nil {
 		t.Error("a call that was given up was answered")
 	}
@@ -556,15 +564,23 @@ func TestATimeThatIsSetEndsAPassage(t *testing.T) {
 	}{
 		"HTTP/1": {one.URL, &http.Transport{DisableKeepAlives: true}}, "HTTP/2": {newHTTP2Application(t, slow), newHTTP2Client(t)},
 	} {
-		errs := make(chan error, 1)
+		errs, begun := make(chan error, 1), make(chan struct{})
 		p, err := NewPassthrough(Config{URL: c.app, OnError: onError(errs)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(p.Close)
 		front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeoutCause(r.Context(), 300*time.Millisecond, ErrTimedOut)
-			defer cancel()
+			ctx, end := context.WithCancelCause(r.Context())
+			defer end(nil)
+			if r.URL.Path == "/begun" {
+				go func() {
+					<-begun
+					end(ErrTimedOut)
+				}()
+			} else {
+				defer time.AfterFunc(300*time.Millisecond, func() { end(ErrTimedOut) }).Stop()
+			}
 			p.ServeHTTP(w, r.WithContext(ctx))
 		}))
 		front.Config.Protocols = new(http.Protocols)
@@ -588,6 +604,7 @@ func TestATimeThatIsSetEndsAPassage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		close(begun)
 		if _, err := io.ReadAll(response.Body); err == nil {
 			t.Errorf("%s: an answer that was broken off looks whole", name)
 		}

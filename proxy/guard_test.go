@@ -155,7 +155,7 @@ func TestAHostilePathIsDecidedQuickly(t *testing.T) {
 		started := time.Now()
 		guard.Decide(target)
 		t.Logf("%s: %v", name, time.Since(started))
-		if took := time.Since(started); took > 2*time.Second {
+		if took := time.Since(started); took > 10*time.Second { // what is not linear takes minutes
 			t.Errorf("%s: %d bytes took %v", name, len(target), took)
 		}
 	}

@@ -103,7 +103,12 @@ func newMeters(ctx context.Context, described *resource.Resource, registry *prom
 	if err != nil {
 		return nil, fmt.Errorf("metrics page: %w", err)
 	}
-	options := []sdkmetric.Option{sdkmetric.WithResource(described), sdkmetric.WithReader(page), sdkmetric.WithView(exemplarViews()...)}
+	options := []sdkmetric.Option{
+		sdkmetric.WithResource(described), sdkmetric.WithReader(page), sdkmetric.WithView(exemplarViews()...),
+		// The series are bounded already, by integrations and closed sets. The SDK's own limit of 2000 would be reached by 200
+		// integrations, and lump others together at each reading.
+		sdkmetric.WithCardinalityLimit(0),
+	}
 	// The page is ours already: the exporter of that name would open a listener of its own.
 	if wanted("METRICS") && os.Getenv("OTEL_METRICS_EXPORTER") != "prometheus" {
 		reader, err := autoexport.NewMetricReader(ctx)

@@ -346,3 +346,39 @@ func TestDuplicatesAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// Every integration that has series of its own has all of them, whoever reads them how often: none comes and goes.
+func TestNoSeriesComesAndGoes(t *testing.T) {
+	outcomes := []proxy.Outcome{
+		proxy.OutcomeApplied, proxy.OutcomeReplayed, proxy.OutcomeRejected, proxy.OutcomeInvalid, proxy.OutcomeConflict,
+		proxy.OutcomeInFlight, proxy.OutcomeRetryable, proxy.OutcomeDead, proxy.OutcomeQueued, proxy.OutcomeDisabled,
+		proxy.OutcomeUnavailable, proxy.OutcomeSuspectReplay,
+	}
+	const integrations = 200
+	w := newWatched(t)
+	for i := range integrations {
+		for _, outcome := range outcomes {
+			w.Done(w.Begin(request()), proxy.Record{Scope: delivery.Scope(fmt.Sprintf("acme/i%d", i)), Outcome: outcome, Code: "a code"})
+		}
+	}
+	for range 3 {
+		lines := map[string]bool{}
+		for line := range strings.Lines(w.page(t)) {
+			lines[strings.TrimSpace(line)] = true
+			if strings.Contains(line, "otel_metric_overflow") {
+				t.Errorf("some have no series of their own: %s", line)
+			}
+		}
+		missing := 0
+		for i := range integrations {
+			for _, outcome := range outcomes {
+				if !lines[fmt.Sprintf(`webhook_deliveries_total{integration="acme/i%d",outcome=%q} 1`, i, outcome)] {
+					missing++
+				}
+			}
+		}
+		if missing > 0 {
+			t.Errorf("%d of %d are missing", missing, integrations*len(outcomes))
+		}
+	}
+}

@@ -26,7 +26,7 @@ const collectorPace = 150
 
 // PaceCollector lets the garbage collector run less often than by default, unless GOGC says otherwise.
 func PaceCollector() {
-	if _, said := os.LookupEnv("GOGC"); !said {
+	if !said("GOGC") {
 		debug.SetGCPercent(collectorPace)
 	}
 }
@@ -34,13 +34,13 @@ func PaceCollector() {
 // LimitHeap makes the garbage collector work harder before the control group's limit is reached: from three quarters of it
 // on, unless GOMEMLIMIT says otherwise. The rest is for what is not the collector's. Without a limit it does nothing.
 func LimitHeap() {
-	if _, said := os.LookupEnv("GOMEMLIMIT"); said {
-		return
-	}
-	if limit := memoryLimit(); limit > 0 {
+	if limit := memoryLimit(); limit > 0 && !said("GOMEMLIMIT") {
 		debug.SetMemoryLimit(softLimit(limit))
 	}
 }
+
+// said tells that a variable of the runtime says something. Left empty, as templates do, it says nothing to the runtime either.
+func said(name string) bool { return os.Getenv(name) != "" }
 
 func softLimit(limit int64) int64 { return limit / 4 * 3 }
 

@@ -86,7 +86,7 @@ func (d *demo) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	inner := &program{in: d.program.in, out: log, err: log, environ: d.environment("127.0.0.1:0", "127.0.0.1:0", "demo.db")}
+	inner := &program{in: d.program.in, out: log, err: log, environ: d.environment("127.0.0.1:0", "127.0.0.1:0", "sidecar.yaml", "demo.db")}
 	settings, err := inner.settings()
 	if err != nil {
 		return err

@@ -19,8 +19,11 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
 )
 
-// crashLedger is the file of the sidecars that this step starts and kills.
-const crashLedger = "crash.db"
+// The files of the sidecars that this step starts and kills.
+const (
+	crashConfig = "crash.yaml"
+	crashLedger = "crash.db"
+)
 
 // demoChild is a sidecar in a process of its own.
 type demoChild struct {
@@ -103,7 +106,7 @@ func (d *demo) startChild(ctx context.Context) (*demoChild, error) {
 		return nil, err
 	}
 	child, err := d.program.startChild(ctx, log, func(public, admin string) config.Environment {
-		return d.environment(public, admin, crashLedger)
+		return d.environment(public, admin, crashConfig, crashLedger)
 	})
 	if err != nil {
 		return nil, err

@@ -30,6 +30,13 @@ func demoSecrets() map[string]string {
 // path is a file of the demo.
 func (d *demo) path(name string) string { return filepath.Join(d.dir, name) }
 
+// The times of an attempt: most steps wait for nothing and may take what a busy machine needs, only the crash is to be over
+// soon.
+const (
+	demoTimes  = "timeout: 10s\n    lease: 20s"
+	crashTimes = "timeout: 1s\n    lease: 2s"
+)
+
 // configure writes the integrations file and the secrets as an operator would, each beside its place and then renamed.
 func (d *demo) configure(keys demoKeys) error {
 	for name, secret := range demoSecrets() {
@@ -37,7 +44,10 @@ func (d *demo) configure(keys demoKeys) error {
 			return err
 		}
 	}
-	return replaceFile(d.path("sidecar.yaml"), demoConfig(keys))
+	if err := replaceFile(d.path(crashConfig), demoConfig(keys, crashTimes)); err != nil {
+		return err
+	}
+	return replaceFile(d.path("sidecar.yaml"), demoConfig(keys, demoTimes))
 }
 
 func replaceFile(path, text string) error {
@@ -47,7 +57,7 @@ func replaceFile(path, text string) error {
 	return os.Rename(path+".new", path)
 }
 
-func demoConfig(keys demoKeys) string {
+func demoConfig(keys demoKeys, times string) string {
 	old := "retiring"
 	if keys.revoked {
 		old = "revoked"
@@ -59,11 +69,10 @@ func demoConfig(keys demoKeys) string {
     name: %[1]s
     route: /webhooks/acme/%[1]s
     provider: %[1]s
-    timeout: 1s
-    lease: 2s
+    %[2]s
     idempotency: {value: scoped}
     credentials:
-`, provider)
+`, provider, times)
 		if provider == "stripe" {
 			fmt.Fprintf(&out, "      - {id: key-old, secret: {file: stripe-old}, status: %s}\n", old)
 			fmt.Fprintf(&out, "      - {id: key-new, secret: {file: stripe-new}}\n")
@@ -78,16 +87,16 @@ func demoConfig(keys demoKeys) string {
 }
 
 // environment are the settings of a sidecar of the demo.
-func (d *demo) environment(public, admin, ledger string) config.Environment {
+func (d *demo) environment(public, admin, file, ledger string) config.Environment {
 	env := config.Environment{
 		"SIDECAR_LISTEN": public, "SIDECAR_ADMIN_LISTEN": admin, "SIDECAR_PROBE_LISTEN": "127.0.0.1:0",
-		"SIDECAR_UPSTREAM": d.app.url, "SIDECAR_CONFIG": d.path("sidecar.yaml"), "SIDECAR_GUARD": "/webhooks",
+		"SIDECAR_UPSTREAM": d.app.url, "SIDECAR_CONFIG": d.path(file), "SIDECAR_GUARD": "/webhooks",
 		"SIDECAR_NAMESPACE": "demo",
 		"DATABASE_URL":      "sqlite:" + d.path(ledger), "SIDECAR_RELOAD_INTERVAL": "200ms",
 		"SIDECAR_DRAIN_DELAY": "0s", "SIDECAR_SHUTDOWN_TIMEOUT": "3s", "SIDECAR_LOG_FORMAT": "text",
 	}
-	if file := d.program.environ[sealKeyVariable]; file != "" {
-		env[sealKeyVariable] = file
+	if keys := d.program.environ[sealKeyVariable]; keys != "" {
+		env[sealKeyVariable] = keys
 	}
 	return env
 }

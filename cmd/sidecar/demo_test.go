@@ -74,6 +74,6 @@ func TestTheDemoStaysUpWhenAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("after an interrupt: %v", err)
+		t.Errorf("after an interrupt: %v\n%s", err, page)
 	}
 }

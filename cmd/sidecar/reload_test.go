@@ -195,7 +195,7 @@ func TestSIGHUPReloadsAtOnce(t *testing.T) {
 
 func TestCredentialsGrowTooOld(t *testing.T) {
 	r := newRig(t)
-	r.env["SIDECAR_CREDENTIAL_MAX_AGE"] = "600ms"
+	r.env["SIDECAR_CREDENTIAL_MAX_AGE"] = "2s"
 	p := r.run()
 	if got := p.deliver("evt-1", firstKey); got != "200 applied" {
 		t.Fatalf("fresh: %s", got)

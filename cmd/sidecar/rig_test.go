@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 	"github.com/webhook-sidecar/webhook-sidecar/verify"
 )
 
@@ -117,11 +118,7 @@ func (r *rig) configure(text string) { r.write("sidecar.yaml", text) }
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	address, err := freeAddress(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
+	return testenv.Address(t)
 }
 
 // environment is the rig's and nothing of this process's own.

@@ -47,7 +47,8 @@ func TestTheLedgerSurvivesARestart(t *testing.T) {
 
 func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 	r := newRig(t)
-	r.env["SIDECAR_DRAIN_DELAY"] = "300ms"
+	r.env["SIDECAR_DRAIN_DELAY"] = "3s" // time to see it
+	r.configure(strings.Replace(orders("{id: k1, secret: {file: first}}"), "timeout: 2s\n    lease: 4s", "timeout: 60s\n    lease: 90s", 1))
 	arrived, release := make(chan struct{}), make(chan struct{})
 	r.answer(func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Idempotency-Key") == "evt-slow" {

@@ -79,11 +79,11 @@ func TestRedisFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, ledger := testenv.NewRedis(t), newLedger(t)
 			noLeaks(t)
-			c := connected(t, ledger, server.URL())
+			c := connected(t, ledger, server.URL(), hurried)
 			works(t, ledger, c, "before_")
 			fault.begin(t, server)
 			works(t, ledger, c, "during_")
-			late := start(t, ledger, server.URL())
+			late := start(t, ledger, server.URL(), hurried)
 			works(t, ledger, late, "from_the_start_")
 			fault.end(t, server)
 			for _, c := range []*replica{c, late} {
@@ -110,11 +110,11 @@ func TestNetworkFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, ledger := testenv.NewRedis(t), newLedger(t)
 			tap := testenv.NewTap(t, server.Addr())
-			c := connected(t, ledger, "redis://"+tap.Addr())
+			c := connected(t, ledger, "redis://"+tap.Addr(), hurried)
 			works(t, ledger, c, "before_")
 			begin(tap)
 			works(t, ledger, c, "during_")
-			late := start(t, ledger, "redis://"+tap.Addr())
+			late := start(t, ledger, "redis://"+tap.Addr(), hurried)
 			works(t, ledger, late, "from_the_start_")
 			if s := late.Stats(); name != "cut" && !s.Open {
 				t.Errorf("it is used: %+v", s)
@@ -130,7 +130,7 @@ func TestNetworkFaults(t *testing.T) {
 
 func TestRedisIsUsedAgainAfterItWasSilent(t *testing.T) {
 	server, ledger := testenv.NewRedis(t), newLedger(t)
-	c := connected(t, ledger, server.URL())
+	c := connected(t, ledger, server.URL(), hurried)
 	server.Freeze()
 	for i := range maxFailures {
 		claim(t, c, request(fmt.Sprint("evt_", i), "a"))

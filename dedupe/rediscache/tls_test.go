@@ -8,11 +8,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,17 +21,13 @@ import (
 
 func TestTLS(t *testing.T) {
 	certificate, key, roots := selfSigned(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	listener.Close()
-	testenv.NewRedis(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", certificate, "--tls-key-file", key,
+	server := testenv.Address(t)
+	_, port, _ := strings.Cut(server, ":")
+	testenv.NewRedis(t, "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key,
 		"--tls-ca-cert-file", certificate, "--tls-auth-clients", "no")
 	plain, ledger := testenv.Redis(t), newLedger(t)
 	noLeaks(t)
-	address := fmt.Sprintf("rediss://127.0.0.1:%d", port)
+	address := "rediss://" + server
 	trusting := func(config *Config) { config.TLS = &tls.Config{RootCAs: roots} }
 	writer, reader := connected(t, ledger, address, trusting), connected(t, ledger, address, trusting)
 	apply(t, writer, request("evt_1", "a"), answer(200, "done"))

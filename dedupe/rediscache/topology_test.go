@@ -3,7 +3,6 @@ package rediscache
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,8 +46,9 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	reopen(t, reader.Cache, ledger, "evt_1")
+	third := connected(t, ledger, address, hurried)
 	second.Freeze()
-	works(t, ledger, reader, "half_silent_")
+	works(t, ledger, third, "half_silent_")
 	second.Thaw()
 }
 
@@ -80,7 +80,7 @@ func TestClusterFailsOver(t *testing.T) {
 	})
 	ledger := newLedger(t)
 	noLeaks(t)
-	c := connected(t, ledger, fmt.Sprintf("redis://%s,%s,%s", first.Addr(), second.Addr(), spare.Addr()))
+	c := connected(t, ledger, fmt.Sprintf("redis://%s,%s,%s", first.Addr(), second.Addr(), spare.Addr()), hurried)
 	works(t, ledger, c, "before_")
 	first.Stop()
 	works(t, ledger, c, "failing_over_")
@@ -116,9 +116,9 @@ func TestSentinelFailsOver(t *testing.T) {
 	inRedis(t, ledger, address, request("evt_1", "a"), answer(200, "done"))
 	db := person(t, replica.URL())
 	eventually(t, "the result reaches the replica", func() bool { return db.DBSize(context.Background()).Val() == 1 })
-	c := connected(t, ledger, address)
-	replays(t, c, request("evt_1", "a"), Shared, answer(200, "done"))
+	replays(t, connected(t, ledger, address), request("evt_1", "a"), Shared, answer(200, "done"))
 
+	c := connected(t, ledger, address, hurried)
 	master.Stop()
 	works(t, ledger, c, "failing_over_")
 	stored := c.Stats().Stored
@@ -128,22 +128,17 @@ func TestSentinelFailsOver(t *testing.T) {
 		works(t, ledger, c, fmt.Sprint("round_", round, "_"))
 		return c.Stats().Stored > stored
 	})
-	c.clock.forward(localLife)
-	replays(t, c, request("evt_1", "a"), Shared, answer(200, "done"))
+	replays(t, connected(t, ledger, address), request("evt_1", "a"), Shared, answer(200, "done"))
 }
 
 // startSentinel watches a master under the name shop, and returns its address.
 func startSentinel(t testing.TB, port int) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().(*net.TCPAddr)
-	listener.Close()
+	address := testenv.Address(t)
+	_, own, _ := strings.Cut(address, ":")
 	path := filepath.Join(t.TempDir(), "sentinel.conf")
-	config := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor shop 127.0.0.1 %d 1\n"+
-		"sentinel down-after-milliseconds shop 400\nsentinel failover-timeout shop 3000\n", address.Port, t.TempDir(), port)
+	config := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor shop 127.0.0.1 %d 1\n"+
+		"sentinel down-after-milliseconds shop 400\nsentinel failover-timeout shop 3000\n", own, t.TempDir(), port)
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +152,8 @@ func startSentinel(t testing.TB, port int) string {
 		cancel()
 		_ = sentinel.Wait() // it was killed
 	})
-	client := redis.NewSentinelClient(&redis.Options{Addr: address.String()})
+	client := redis.NewSentinelClient(&redis.Options{Addr: address})
 	t.Cleanup(func() { client.Close() })
 	eventually(t, "the Sentinel answers", func() bool { return client.Ping(ctx).Err() == nil })
-	return address.String()
+	return address
 }

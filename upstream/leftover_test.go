@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -115,6 +116,34 @@ func TestTheEndOfARequestWaitsForNoSender(t *testing.T) {
 		}
 		if soonest >= bodyGrace {
 			t.Errorf("%s: that took %v", name, soonest)
+		}
+	}
+}
+
+// A sender in the middle of a body hears that there is no application, even if it waits for that word; one whose body is here
+// keeps its connection.
+func TestASenderInTheMiddleOfABodyIsToldThatNobodyIsThere(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	errs := make(chan error, 1)
+	front := newFront(t, Config{URL: "http://" + listener.Addr().String(), OnError: onError(errs)})
+	for _, framing := range []string{"length", "chunks"} {
+		head, first, second := halves(framing, 1000)
+		c := connect(t, front)
+		for _, body := range []string{first + second, first + second, first} {
+			c.send(head + body)
+			if response := c.response("POST"); response.StatusCode != 599 || response.Close != (body == first) {
+				t.Errorf("%s, %d bytes: status %d, close %v", framing, len(body), response.StatusCode, response.Close)
+			}
+			if err := <-errs; !errors.Is(err, ErrUnreachable) {
+				t.Errorf("%s: error %v", framing, err)
+			}
+		}
+		if rest, err := io.ReadAll(c.reader); len(rest) > 0 || err != nil {
+			t.Errorf("%s: %q, %v behind the last answer", framing, rest, err)
 		}
 	}
 }

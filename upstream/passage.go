@@ -51,6 +51,9 @@ func (x *passage) connect() (*conn, error) {
 
 // fail answers for an exchange that came to nothing, or breaks the connection off where the answer has begun.
 func (x *passage) fail(err error) {
+	if x.pump == nil && hasBody(x.r) {
+		x.hearOut(err) // which net/http does before it answers, so as to keep the connection
+	}
 	if x.breaksOff(err) {
 		panic(http.ErrAbortHandler)
 	}
@@ -207,8 +210,8 @@ func (x *passage) abandon(c *conn, err error) {
 	<-x.pump.done
 }
 
-// hearOut bounds how long net/http, which reads what is left of a body before it closes the connection, waits for a sender
-// that only listens: not at all where the end of the connection is what tells it that its answer is broken off.
+// hearOut bounds how long net/http, which reads what is left of a body before it goes on, waits for a sender that only
+// listens: not at all where the end of the connection is what tells it that its answer is broken off.
 func (x *passage) hearOut(err error) {
 	deadline := time.Now().Add(leftoverTime)
 	if x.breaksOff(err) {
@@ -220,7 +223,7 @@ func (x *passage) hearOut(err error) {
 // longAgo is a deadline that ends whatever waits.
 var longAgo = time.Unix(1, 0) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// leftoverTime is how long a sender has for the rest of a body that nobody wants, once it is answered.
+// leftoverTime is how long a sender has for the rest of a body that nobody wants.
 const leftoverTime = 3 * time.Second
 
 // bodyGrace is how long a sender may pause that is still sending when its answer is complete or the application gone.

@@ -10,7 +10,7 @@ PACKAGES ?= ./...
 TEST_FLAGS ?=
 # Two packages at a time: each may start a PostgreSQL of its own, and the tests are written for two cores.
 TEST_PARALLEL ?= 2
-TEST_TIMEOUT ?= 20m
+TEST_TIMEOUT ?= 40m
 FUZZTIME ?= 5s
 
 LINT := go tool -modfile=tools/go.mod golangci-lint

@@ -156,6 +156,7 @@ func TestPayloadsAreKeptOnlyWhereTheyAreNeeded(t *testing.T) {
 	s := newSidecar(t, yaml, map[string]string{
 		"DATABASE_URL": database, "REDIS_URL": cache, "SIDECAR_UPSTREAM": "http://" + app.address, "SIDECAR_LOG_LEVEL": "debug",
 	}).start(t)
+	await(t, "Redis in use", func() error { return redisOpen(s, "0") })
 	for _, event := range []struct{ id, want string }{
 		{"evt-done", "200 applied"}, {"evt-waits", "202 queued"}, {"evt-dead", "502 dead"},
 	} {

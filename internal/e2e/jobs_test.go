@@ -28,12 +28,12 @@ func TestAJobThatKillsEveryWorker(t *testing.T) {
 	expect(t, acceptor, "evt-deadly", "202 queued stored")
 	for range 3 { // max_attempts
 		s := *worker
-		s.public, s.admin = freeAddress(t), freeAddress(t)
+		s.public, s.admin = testenv.Address(t), testenv.Address(t)
 		s.env = map[string]string{}
 		for name, value := range worker.env {
 			s.env[name] = value
 		}
-		s.env["SIDECAR_LISTEN"], s.env["SIDECAR_ADMIN_LISTEN"], s.env["SIDECAR_PROBE_LISTEN"] = s.public, s.admin, freeAddress(t)
+		s.env["SIDECAR_LISTEN"], s.env["SIDECAR_ADMIN_LISTEN"], s.env["SIDECAR_PROBE_LISTEN"] = s.public, s.admin, testenv.Address(t)
 		s.launch(t)
 		select {
 		case <-at:
@@ -70,6 +70,14 @@ func TestTheApplicationIsAwayForLongerThanMaxAge(t *testing.T) {
 		"retry: {max_attempts: 200, max_age: 2s, initial: 50ms, max: 200ms}")...),
 		map[string]string{"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + front}).start(t)
 	away.Store(true)
+	await(t, "the door to shut", func() error {
+		conn, err := net.Dial("tcp", front)
+		if err == nil {
+			conn.Close()
+			return fmt.Errorf("it is open")
+		}
+		return nil
+	})
 	expect(t, s, "evt-away", "202 queued stored")
 	becomes(t, s, "evt-away", "dead", "max_age")
 	if got, err := receiptOf(t, s, "evt-away"); err != nil || got.Attempts != 0 || got.Request != "kept" {
@@ -85,14 +93,14 @@ func TestTheApplicationIsAwayForLongerThanMaxAge(t *testing.T) {
 	wantAttempts(t, app, "evt-away", "1")
 }
 
-// newDoor is the way to an application that can be shut: connections are refused then.
+// newDoor is the way to an application that can be shut: a moment later connections are refused.
 func newDoor(t *testing.T, target string, shut *atomic.Bool) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address := testenv.Address(t) // nobody takes it while it is shut
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
 	var mu sync.Mutex
 	serve := func(l net.Listener) {
 		for {

@@ -184,14 +184,19 @@ func TestWhatPassesFlows(t *testing.T) {
 	}
 	t.Run("events", func(t *testing.T) {
 		lines := bufio.NewReader(get(t.Context(), "/events").Body)
+		var took []time.Duration
 		for i := range 20 {
 			event, began := fmt.Sprintf("data: %d\n", i), time.Now()
 			events <- event
-			if got, err := lines.ReadString('\n'); got != event || time.Since(began) > 100*time.Millisecond {
-				t.Errorf("%q after %s, %v", got, time.Since(began), err)
+			if got, err := lines.ReadString('\n'); got != event || err != nil {
+				t.Fatalf("%q, %v", got, err)
 			}
+			took = append(took, time.Since(began))
 		}
 		close(events)
+		if slices.Sort(took); took[len(took)/2] > 100*time.Millisecond { // one may meet a busy machine, and who buffers is always late
+			t.Errorf("half of the events took %s and more", took[len(took)/2])
+		}
 	})
 	t.Run("a gigabyte", func(t *testing.T) {
 		before := resident(t, s)

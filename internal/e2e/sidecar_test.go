@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 // binary is the program under test, built once.
@@ -76,11 +78,11 @@ func newSidecar(t *testing.T, yaml string, env map[string]string) *sidecar {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "sidecar.yaml"), yaml)
-	s := &sidecar{dir: dir, public: freeAddress(t), admin: freeAddress(t), log: &logBuffer{}}
+	s := &sidecar{dir: dir, public: testenv.Address(t), admin: testenv.Address(t), log: &logBuffer{}}
 	s.env = map[string]string{
 		"SIDECAR_LISTEN":           s.public,
 		"SIDECAR_ADMIN_LISTEN":     s.admin,
-		"SIDECAR_PROBE_LISTEN":     freeAddress(t),
+		"SIDECAR_PROBE_LISTEN":     testenv.Address(t),
 		"SIDECAR_CONFIG":           filepath.Join(dir, "sidecar.yaml"),
 		"SIDECAR_DRAIN_DELAY":      "50ms",
 		"SIDECAR_SHUTDOWN_TIMEOUT": "5s",
@@ -95,16 +97,6 @@ func write(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // command prepares the binary with arguments in the sidecar's surroundings.
@@ -229,7 +221,7 @@ type application struct {
 
 func newApplication(t *testing.T) *application {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", testenv.Address(t)) // nobody takes it when the application is gone
 	if err != nil {
 		t.Fatal(err)
 	}

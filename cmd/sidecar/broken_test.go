@@ -22,12 +22,13 @@ func TestAFaultOfOursIsToldAndBreaksTheRequestOff(t *testing.T) {
 		thrown func()
 		told   string
 	}{
-		"of the runtime":   {func() { _ = strings.Repeat("secret", 2)[len(os.Args)+100:] }, "slice bounds out of range"},
-		"a text":           {func() { panic("secret") }, `"fault":"string"`},
-		"an error":         {func() { panic(errors.New("secret")) }, `"fault":"*errors.errorString"`},
-		"nothing":          {func() { panic(nil) }, "panic called with nil"}, //nolint:govet // it may be thrown all the same
-		"the thread's end": {runtime.Goexit, ""},
-		"a sender's exit":  {func() { panic(http.ErrAbortHandler) }, ""},
+		"of the runtime":     {func() { _ = strings.Repeat("secret", 2)[len(os.Args)+100:] }, "slice bounds out of range"},
+		"a text":             {func() { panic("secret") }, `"fault":"string"`},
+		"an error":           {func() { panic(errors.New("secret")) }, `"fault":"*errors.errorString"`},
+		"nothing":            {func() { panic(nil) }, "panic called with nil"}, //nolint:govet // it may be thrown all the same
+		"the thread's end":   {runtime.Goexit, ""},
+		"with a key at hand": {func() { _ = withKey([32]byte{0xde, 0xad, 0xbe, 0xef}, len(os.Args)+100) }, "index out of range"},
+		"a sender's exit":    {func() { panic(http.ErrAbortHandler) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,7 +53,7 @@ func TestAFaultOfOursIsToldAndBreaksTheRequestOff(t *testing.T) {
 			switch told := written.String(); {
 			case fault.told == "" && told != "":
 				t.Errorf("told: %s", told)
-			case !strings.Contains(told, fault.told) || strings.Contains(told, "secret"):
+			case !strings.Contains(told, fault.told) || strings.Contains(told, "secret") || strings.Contains(told, "0xde"):
 				t.Errorf("told: %s", told)
 			case told != "" && !strings.Contains(told, "broken_test.go"):
 				t.Errorf("the stack does not tell where: %s", told)
@@ -60,6 +61,9 @@ func TestAFaultOfOursIsToldAndBreaksTheRequestOff(t *testing.T) {
 		})
 	}
 }
+
+//go:noinline
+func withKey(key [32]byte, at int) byte { return key[at] }
 
 // lines takes what is written, for whoever waits for it.
 type lines chan string

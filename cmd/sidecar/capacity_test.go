@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"math"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -138,15 +137,7 @@ func TestCapacityMeasuresPostgreSQL(t *testing.T) {
 
 func TestCapacityOfALedgerOutOfReach(t *testing.T) {
 	r := newRig(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r.env["DATABASE_URL"] = "postgres://somebody:canary-password@" + address + "/ledger"
+	r.env["DATABASE_URL"] = "postgres://somebody:canary-password@" + freePort(t) + "/ledger"
 	status, out := r.command("", "capacity", "--events-per-day", "5")
 	if status != 1 || !strings.Contains(out, "the ledger cannot be measured") || strings.Contains(out, "Plan") || strings.Contains(out, "canary") {
 		t.Errorf("exit %d: %s", status, out)

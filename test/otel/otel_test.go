@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -86,14 +87,24 @@ func startProcess(t *testing.T, binary string, env []string, args ...string) (*o
 	return log, command.Process
 }
 
+// given are the addresses that this process has had.
+var given sync.Map
+
+// address is one where nobody listens, below what the kernel hands out by itself: nobody takes it before it is used.
 func address(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 10_000 {
+		chosen := fmt.Sprintf("127.0.0.1:%d", 30_000+rand.IntN(2_700))
+		if _, twice := given.LoadOrStore(chosen, true); twice {
+			continue
+		}
+		if listener, err := net.Listen("tcp", chosen); err == nil {
+			listener.Close()
+			return chosen
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 func write(t *testing.T, path, text string) string {

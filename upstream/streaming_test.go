@@ -43,7 +43,7 @@ func TestEventsPassAtOnce(t *testing.T) {
 			c.send("GET /events HTTP/1.1\r\nHost: h\r\n\r\n")
 			response := c.response("GET") // arrives before any event
 			// Among them, those that end at the edge of a buffer, and those that look like the end of a body.
-			var fastest time.Duration // of the small ones: one may meet a busy machine, and who buffers is always late
+			late := 0 // of the small ones: one may meet a busy machine, and who buffers is always late
 			for _, size := range []int{1, 10, 20, 30, 40, 4096, len(copyBuffer{}) - 2, len(copyBuffer{}), len(copyBuffer{}) + 1, 100_000} {
 				event := strings.Repeat("x", size) + "\r\n\r\n"
 				sent := time.Now()
@@ -52,13 +52,13 @@ func TestEventsPassAtOnce(t *testing.T) {
 				if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != event {
 					t.Fatalf("%d bytes: %v", size, err)
 				}
-				if took := time.Since(sent); size == 1 || size < 100 && took < fastest {
-					fastest = took
+				if size < 100 && time.Since(sent) > 100*time.Millisecond {
+					late++
 				}
 			}
 			close(next)
-			if fastest > 100*time.Millisecond {
-				t.Errorf("every event took %v and more", fastest)
+			if late > 1 {
+				t.Errorf("%d events took more than 100 ms", late)
 			}
 		})
 	}

@@ -598,7 +598,7 @@ func TestPickUpIsPrompt(t *testing.T) {
 			expect(t, s, event, "202 queued stored")
 			app.await(t, event) // one after the other: nobody is picked up with the next one
 		}
-		if within := pickedUp(t, s, "0.25", 200); within < 190 { // a busy machine may hold some up; the next look is 1.7 s away
+		if within := pickedUp(t, s, "0.25", 200); within < 198 {
 			t.Errorf("%d of 200 were picked up within 250 ms", within)
 		}
 		s.kill()

@@ -196,7 +196,7 @@ func (f *framing) lined(p []byte) []byte {
 	}
 	text := bytes.TrimRight(line, "\r\n")
 	if f.expect == inTrailer {
-		if text := bytes.TrimSuffix(line, []byte("\r\n")); len(text) == len(line) || string(text) == "\r" {
+		if !bytes.HasSuffix(line, []byte("\r\n")) || string(line) == "\r\r\n" {
 			f.loose = true // for good: by the time that somebody asks, the next request may be here as well
 		}
 		if len(text) == 0 {

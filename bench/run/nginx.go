@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 const nginxConfig = `daemon off;
@@ -48,7 +50,7 @@ func (s *stage) nginx(app string) (*process, bool) {
 	if os.Geteuid() == 0 {
 		user = "user root;" // its files are in this run's directory
 	}
-	address := s.freeAddress()
+	address := testenv.Address(s)
 	config := s.dir() + "/nginx.conf"
 	s.must("nginx' configuration", os.WriteFile(config, fmt.Appendf(nil, nginxConfig, s.dir(), address, app, user), 0o600))
 	return s.launch("nginx", address, exec.Command(program, "-p", s.dir(), "-e", "stderr", "-c", config)), true

@@ -7,10 +7,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 // process is a program that runs until the end of the run.
@@ -19,31 +20,20 @@ type process struct {
 	address string
 	cmd     *exec.Cmd
 	errors  *bytes.Buffer
-	done    chan struct{}
+	done    <-chan struct{}
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// launch starts a program that dies with this one: the signal is tied to the thread that forked, so the thread is kept
-// until the program has ended, and given back then: it may have forked others, which would die with it.
+// launch starts a program that dies with this one.
 func (s *stage) launch(name, address string, cmd *exec.Cmd) *process {
-	p := &process{name: name, address: address, cmd: cmd, errors: &bytes.Buffer{}, done: make(chan struct{})}
+	p := &process{name: name, address: address, cmd: cmd, errors: &bytes.Buffer{}}
 	if cmd.Stderr == nil {
 		cmd.Stderr = p.errors
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // it is ended on purpose
-		}
-		close(p.done)
-	}()
-	s.must(name, <-started)
+	var err error
+	p.done, err = testenv.Start(cmd, syscall.SIGKILL)
+	s.must(name, err)
 	s.Cleanup(p.end)
 	s.await(p)
 	return p
@@ -85,14 +75,6 @@ func (p *process) end() {
 func (s *stage) command(program string, args ...string) *exec.Cmd {
 	return exec.Command(program, args...)
 } //nolint:noctx // it is ended by the stage
-
-// freeAddress is an address of the loopback interface that nobody listened on a moment ago.
-func (s *stage) freeAddress() string {
-	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", "127.0.0.1:0")
-	s.must("a free port", err)
-	defer listener.Close()
-	return listener.Addr().String()
-}
 
 // build compiles a main package of this module as `make build` does.
 func (s *stage) build(pkg, name string, flags ...string) string {

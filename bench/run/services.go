@@ -39,7 +39,7 @@ func (s *stage) startShared() *services {
 	v.redisPID, err = redisPID(s.ctx, redis.Addr())
 	s.must("Redis' process", err)
 	v.generator = s.build("./bench/load", "load")
-	address := s.freeAddress()
+	address := testenv.Address(s)
 	v.app = s.launch("app", address, s.command(s.build("./bench/app", "app"), "-listen", address, "-slow", slowRoute))
 	return v
 }

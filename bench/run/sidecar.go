@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 const (
@@ -49,10 +51,10 @@ type sidecar struct {
 
 func (s *stage) sidecar(c sidecarConfig, collector string) *sidecar {
 	file := s.configure(c.name, c.lines)
-	address, probe := s.freeAddress(), s.freeAddress()
+	address, probe := testenv.Address(s), testenv.Address(s)
 	cmd := exec.Command(c.program, "run")
 	cmd.Env = append([]string{
-		"SIDECAR_LISTEN=" + address, "SIDECAR_ADMIN_LISTEN=" + s.freeAddress(), "SIDECAR_PROBE_LISTEN=" + probe,
+		"SIDECAR_LISTEN=" + address, "SIDECAR_ADMIN_LISTEN=" + testenv.Address(s), "SIDECAR_PROBE_LISTEN=" + probe,
 		"SIDECAR_UPSTREAM=http://" + c.upstream, "SIDECAR_NAMESPACE=" + c.namespace, "SIDECAR_CONFIG=" + file,
 		"SIDECAR_GUARD=/webhooks", "DATABASE_URL=" + c.database, "REDIS_URL=" + c.redis, "SIDECAR_LOG_LEVEL=info",
 		"SIDECAR_DRAIN_DELAY=0s", "SIDECAR_SHUTDOWN_TIMEOUT=2s", "GOMEMLIMIT=" + s.plan.memoryLimit,

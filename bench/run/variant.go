@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 const (
@@ -52,7 +54,7 @@ func (b *bench) prepare() {
 	b.services = b.startServices()
 	b.add("direct", "the application, no proxy", 0, b.app.address)
 	if b.plan.only.has("plain") {
-		address := b.freeAddress()
+		address := testenv.Address(b)
 		p := b.launch("plain", address, b.command(b.build("./bench/plain", "plain"), "-listen", address,
 			"-upstream", "http://"+b.app.address, "-idle", strconv.Itoa(b.most())))
 		b.add("plain", "`httputil.ReverseProxy`", p.pid(), address)
@@ -87,7 +89,7 @@ func (b *bench) add(name, title string, pid int, address string) {
 }
 
 func (b *bench) prepareNaive() {
-	address := b.freeAddress()
+	address := testenv.Address(b)
 	p := b.launch("naive", address, b.command(b.build("./bench/naive", "naive"), "-listen", address, "-upstream", "http://"+b.app.address,
 		"-database", b.database, "-secret", secret, "-idle", strconv.Itoa(b.most()), "-pool", strconv.Itoa(b.plan.pool)))
 	var events uint64

@@ -137,7 +137,7 @@ func TestCapacityMeasuresPostgreSQL(t *testing.T) {
 
 func TestCapacityOfALedgerOutOfReach(t *testing.T) {
 	r := newRig(t)
-	r.env["DATABASE_URL"] = "postgres://somebody:canary-password@" + freePort(t) + "/ledger"
+	r.env["DATABASE_URL"] = "postgres://somebody:canary-password@" + testenv.Address(t) + "/ledger"
 	status, out := r.command("", "capacity", "--events-per-day", "5")
 	if status != 1 || !strings.Contains(out, "the ledger cannot be measured") || strings.Contains(out, "Plan") || strings.Contains(out, "canary") {
 		t.Errorf("exit %d: %s", status, out)

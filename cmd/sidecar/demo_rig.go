@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
@@ -30,11 +31,11 @@ func demoSecrets() map[string]string {
 // path is a file of the demo.
 func (d *demo) path(name string) string { return filepath.Join(d.dir, name) }
 
-// The times of an attempt: most steps wait for nothing and may take what a busy machine needs, only the crash is to be over
-// soon.
+// How long an attempt may take; its lease is twice that. Most steps wait for nothing and may take what a busy machine needs,
+// only the crash is to be over soon.
 const (
-	demoTimes  = "timeout: 10s\n    lease: 20s"
-	crashTimes = "timeout: 1s\n    lease: 2s"
+	demoTimeout  = 10 * time.Second
+	crashTimeout = time.Second
 )
 
 // configure writes the integrations file and the secrets as an operator would, each beside its place and then renamed.
@@ -44,10 +45,10 @@ func (d *demo) configure(keys demoKeys) error {
 			return err
 		}
 	}
-	if err := replaceFile(d.path(crashConfig), demoConfig(keys, crashTimes)); err != nil {
+	if err := replaceFile(d.path(crashConfig), demoConfig(keys, crashTimeout)); err != nil {
 		return err
 	}
-	return replaceFile(d.path("sidecar.yaml"), demoConfig(keys, demoTimes))
+	return replaceFile(d.path("sidecar.yaml"), demoConfig(keys, demoTimeout))
 }
 
 func replaceFile(path, text string) error {
@@ -57,7 +58,7 @@ func replaceFile(path, text string) error {
 	return os.Rename(path+".new", path)
 }
 
-func demoConfig(keys demoKeys, times string) string {
+func demoConfig(keys demoKeys, timeout time.Duration) string {
 	old := "retiring"
 	if keys.revoked {
 		old = "revoked"
@@ -69,10 +70,11 @@ func demoConfig(keys demoKeys, times string) string {
     name: %[1]s
     route: /webhooks/acme/%[1]s
     provider: %[1]s
-    %[2]s
+    timeout: %[2]s
+    lease: %[3]s
     idempotency: {value: scoped}
     credentials:
-`, provider, times)
+`, provider, timeout, 2*timeout)
 		if provider == "stripe" {
 			fmt.Fprintf(&out, "      - {id: key-old, secret: {file: stripe-old}, status: %s}\n", old)
 			fmt.Fprintf(&out, "      - {id: key-new, secret: {file: stripe-new}}\n")

@@ -54,7 +54,7 @@ func newRig(t *testing.T) *rig {
 	r.write("second", secondKey)
 	r.configure(orders("{id: k1, secret: {file: first}}"))
 	r.env = map[string]string{
-		asSidecar: "1", "SIDECAR_LISTEN": freePort(t), "SIDECAR_ADMIN_LISTEN": freePort(t), "SIDECAR_PROBE_LISTEN": freePort(t),
+		asSidecar: "1", "SIDECAR_LISTEN": testenv.Address(t), "SIDECAR_ADMIN_LISTEN": testenv.Address(t), "SIDECAR_PROBE_LISTEN": testenv.Address(t),
 		"SIDECAR_UPSTREAM": r.app.URL, "SIDECAR_CONFIG": r.path("sidecar.yaml"), "DATABASE_URL": "sqlite:" + r.path("ledger.db"),
 		"SIDECAR_RELOAD_INTERVAL": "200ms", "SIDECAR_DRAIN_DELAY": "0s", "SIDECAR_SHUTDOWN_TIMEOUT": "10s",
 	}
@@ -115,11 +115,6 @@ func (r *rig) write(name, text string) {
 }
 
 func (r *rig) configure(text string) { r.write("sidecar.yaml", text) }
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	return testenv.Address(t)
-}
 
 // environment is the rig's and nothing of this process's own.
 func (r *rig) environment(more map[string]string) []string {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 func TestOneResultPerEvent(t *testing.T) {
@@ -162,7 +164,7 @@ func TestOnlyTheDefaultProbePortMayBeTaken(t *testing.T) {
 
 func TestReadinessAwaitsTheApplicationOnce(t *testing.T) {
 	r := newRig(t)
-	address := freePort(t)
+	address := testenv.Address(t)
 	p := r.start(map[string]string{"SIDECAR_UPSTREAM": "http://" + address})
 	p.eventually("it to say what it lacks", func() error {
 		if status, body := p.admin("/readyz"); status != 503 || !strings.Contains(body, "application") {
@@ -189,7 +191,7 @@ func TestReadinessAwaitsTheApplicationOnce(t *testing.T) {
 
 func TestALedgerOutOfReachIsNoReasonNotToStart(t *testing.T) {
 	r := newRig(t)
-	r.env["DATABASE_URL"] = "postgres://nobody@" + freePort(t) + "/x?connect_timeout=1"
+	r.env["DATABASE_URL"] = "postgres://nobody@" + testenv.Address(t) + "/x?connect_timeout=1"
 	p := r.run()
 	if got := p.deliver("evt-1", firstKey); got != "503" {
 		t.Errorf("a delivery: %s", got)
@@ -253,7 +255,7 @@ func TestAnEmbeddedLedgerHasOneOwner(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	second := r.start(map[string]string{
-		"SIDECAR_LISTEN": freePort(t), "SIDECAR_ADMIN_LISTEN": freePort(t), "SIDECAR_PROBE_LISTEN": freePort(t),
+		"SIDECAR_LISTEN": testenv.Address(t), "SIDECAR_ADMIN_LISTEN": testenv.Address(t), "SIDECAR_PROBE_LISTEN": testenv.Address(t),
 	})
 	if status := second.end(); status != 1 || !strings.Contains(second.log.String(), "another process holds it") {
 		t.Errorf("exit %d: %s", status, second.log)

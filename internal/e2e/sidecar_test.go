@@ -52,7 +52,7 @@ type sidecar struct {
 	admin  string
 	log    *logBuffer
 	cmd    *exec.Cmd
-	ended  chan struct{}
+	ended  <-chan struct{}
 }
 
 // logBuffer takes in what a process writes. Safe for concurrent use.
@@ -158,14 +158,10 @@ func (s *sidecar) launch(t *testing.T) {
 	t.Helper()
 	cmd := s.command(t, "run")
 	cmd.Stdout, cmd.Stderr = s.log, s.log
-	if err := cmd.Start(); err != nil {
+	ended, err := testenv.Start(cmd, syscall.SIGKILL)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(ended)
-	}()
 	s.cmd, s.ended = cmd, ended
 	t.Cleanup(func() {
 		s.kill()

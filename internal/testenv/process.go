@@ -22,18 +22,24 @@ const startPatience = 60 * time.Second
 // process is a running service.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended and was reaped
+	done <-chan struct{} // closed when it has ended and was reaped
 }
 
-// launch starts a program that gets sig when this process dies. The signal is tied to the thread that forked, so the
-// thread is kept until the program has ended, and given back then: it may have forked others, which would die with it.
+// launch starts a service that gets sig when this process dies.
 func launch(cmd *exec.Cmd, sig syscall.Signal) (*process, error) {
+	done, err := Start(cmd, sig)
+	return &process{cmd: cmd, done: done}, err
+}
+
+// Start starts a program that gets sig when this process dies. The channel is closed when the program has ended and was
+// reaped. The signal is tied to the thread that forked, so the thread is kept until the program has ended, and given back
+// then: it may have forked others, which would die with it.
+func Start(cmd *exec.Cmd, sig syscall.Signal) (ended <-chan struct{}, err error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = sig
-	p := &process{cmd: cmd, done: make(chan struct{})}
-	started := make(chan error, 1)
+	done, started := make(chan struct{}), make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -41,10 +47,10 @@ func launch(cmd *exec.Cmd, sig syscall.Signal) (*process, error) {
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // how it ended is of no interest: tests end services on purpose
-			close(p.done)
 		}
+		close(done)
 	}()
-	return p, <-started
+	return done, <-started
 }
 
 // end sends a signal and waits until the program is gone.

@@ -150,7 +150,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 func noLeaks(t testing.TB) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	services := goleak.IgnoreAnyFunction("github.com/webhook-sidecar/webhook-sidecar/internal/testenv.launch.func1")
+	services := goleak.IgnoreAnyFunction("github.com/webhook-sidecar/webhook-sidecar/internal/testenv.Start.func1")
 	t.Cleanup(func() {
 		var err error
 		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {

@@ -46,6 +46,7 @@ func postgres(t *testing.T) string {
 	_, port, _ := net.SplitHostPort(listen)
 	background(t, asOwner(exec.Command(server, "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "fsync=off")), syscall.SIGQUIT)
+	accepts(t, listen)
 	return fmt.Sprintf("postgres://postgres:%s@%s/postgres?sslmode=disable", password, listen)
 }
 
@@ -77,7 +78,21 @@ func redis(t *testing.T) string {
 	listen := address(t)
 	_, port, _ := net.SplitHostPort(listen)
 	background(t, exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--requirepass", password), syscall.SIGKILL)
+	accepts(t, listen)
 	return "redis://:" + password + "@" + listen + "/0"
+}
+
+// accepts waits until a service takes connections: a Redis that is away at the start would not be asked again for a while,
+// and the test be over.
+func accepts(t *testing.T, address string) {
+	t.Helper()
+	await(t, address, func() error {
+		connection, err := net.Dial("tcp", address)
+		if err == nil {
+			connection.Close()
+		}
+		return err
+	})
 }
 
 // background runs a command until the test ends.

@@ -237,8 +237,8 @@ func deliver(t *testing.T, public, name, event string) *http.Response {
 // seen is what the application was told of one attempt.
 type seen struct{ event, attempt, traceparent string }
 
-// application answers a job's first attempt with 503, everything else with 200.
-func application(t *testing.T, requests chan<- seen) string {
+// application answers a job's first attempt with 503, everything else with 200, and a job only when its attempt is taken from jobs.
+func application(t *testing.T, requests, jobs chan<- seen) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -246,7 +246,11 @@ func application(t *testing.T, requests chan<- seen) string {
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		event, attempt := r.Header.Get("Idempotency-Key"), r.Header.Get("Sidecar-Attempt")
-		requests <- seen{event, attempt, r.Header.Get("Traceparent")}
+		to := requests
+		if strings.HasPrefix(event, "evt-job") {
+			to = jobs
+		}
+		to <- seen{event, attempt, r.Header.Get("Traceparent")}
 		if r.Header.Get("Baggage")+r.Header.Get("Tracestate") != "" {
 			t.Error("the stranger's baggage or state reached the application")
 		}
@@ -282,12 +286,12 @@ service:
     metrics: {receivers: [otlp], exporters: [file]}
 `, transport, otlp, received, port)))
 
-	requests := make(chan seen, 10)
+	requests, jobs := make(chan seen, 10), make(chan seen)
 	public, admin := address(t), address(t)
 	const token, sealKey = "canary-token-of-an-operator", "Y2FuYXJ5LWNhbmFyeS1jYW5hcnktY2FuYXJ5LWNhbmE="
 	log := start(t, sidecar, []string{
 		"SIDECAR_LISTEN=" + public, "SIDECAR_ADMIN_LISTEN=" + admin, "SIDECAR_PROBE_LISTEN=" + address(t),
-		"SIDECAR_UPSTREAM=" + application(t, requests), "SIDECAR_LOG_LEVEL=debug",
+		"SIDECAR_UPSTREAM=" + application(t, requests, jobs), "SIDECAR_LOG_LEVEL=debug",
 		"DATABASE_URL=" + postgres(t), "REDIS_URL=" + redis(t),
 		"SIDECAR_ADMIN_TOKEN_FILE=" + write(t, filepath.Join(dir, "token"), "ana:read:"+token),
 		"SIDECAR_SEAL_KEY_FILE=" + write(t, filepath.Join(dir, "keys"), sealKey),
@@ -314,7 +318,7 @@ service:
 		}
 	}
 	forwarded := <-requests
-	attempts := []seen{<-requests, <-requests}
+	attempts := []seen{<-jobs, <-jobs}
 	await(t, "the job's end", func() error {
 		if got := deliver(t, public, "jobs", "evt-job").Header.Get("Sidecar-Receipt"); got != "replayed" {
 			return fmt.Errorf("it is %s", got)
@@ -585,7 +589,7 @@ func TestCollectorAwayIsNoNoise(t *testing.T) {
 			requests := make(chan seen, 2000)
 			log, process := startProcess(t, sidecar, []string{
 				"SIDECAR_LISTEN=" + public, "SIDECAR_ADMIN_LISTEN=" + admin, "SIDECAR_PROBE_LISTEN=" + address(t),
-				"SIDECAR_UPSTREAM=" + application(t, requests), "SIDECAR_DRAIN_DELAY=10ms",
+				"SIDECAR_UPSTREAM=" + application(t, requests, nil), "SIDECAR_DRAIN_DELAY=10ms",
 				"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
 				"OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_METRIC_EXPORT_INTERVAL=20", "OTEL_BSP_MAX_QUEUE_SIZE=64", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=32",
 				"SIDECAR_CONFIG=" + configuration(t),

@@ -366,6 +366,37 @@ func TestAControlMessageIsRecordedWhateverBecomesOfIt(t *testing.T) {
 	}
 }
 
+// A delivery that a fault of ours breaks off is recorded, too, wherever the fault is: nothing stays in flight, or goes uncounted.
+func TestADeliveryThatAFaultBreaksOffIsRecorded(t *testing.T) {
+	for name, set := range map[string]func(*edge){
+		"claim": func(e *edge) {
+			e.ledger.claim = func(dedupe.Request) (dedupe.Decision, error) { panic(http.ErrAbortHandler) }
+		},
+		"forward": func(e *edge) {
+			e.app.forward = func(context.Context, upstream.Attempt) delivery.Result { panic(http.ErrAbortHandler) }
+		},
+		"settle": func(e *edge) {
+			e.ledger.settle = func(context.Context, dedupe.Settlement) error { panic(http.ErrAbortHandler) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEdge(t, nil)
+			set(e)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.server.URL+hook, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer, err := e.server.Client().Do(request); err == nil {
+				answer.Body.Close()
+				t.Errorf("answered %d", answer.StatusCode)
+			}
+			if record := e.watch.next(t); record.Outcome != proxy.OutcomeBrokenOff || record.Status != 0 || record.Reference == "" {
+				t.Errorf("recorded as %+v", record)
+			}
+		})
+	}
+}
+
 // A request that is kept tells its peer like one that is sent at once, whatever keeps it.
 func TestAKeptRequestTellsItsPeer(t *testing.T) {
 	kept := make(chan *dedupe.Job, 1)

@@ -165,6 +165,9 @@ func ledgerUnavailable(err error) reply {
 	return unavailable(codeLedgerUnavailable, "The ledger cannot be reached", retryUnavailable).faulted(err)
 }
 
+// brokenOff is what is recorded of a request that a fault of ours ended before it had an answer.
+func brokenOff() reply { return reply{outcome: OutcomeBrokenOff} }
+
 func verifierFailed(err error) reply {
 	return unavailable(codeNoLiveCredential, "The delivery cannot be judged at the moment", retryUnavailable).faulted(err)
 }

@@ -141,14 +141,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	x := p.begin(w, r, route)
 	defer x.end()
-	answer := x.deliver()
+	answer := brokenOff()
+	defer func() { x.record(answer) }() // whatever ends the request: where the sender is gone, passing on ends by a panic
+	answer = x.deliver()
 	if answer.pass {
-		defer x.record(answer) // where the sender is gone, passing on ends by a panic
 		x.passOn()
 		return
 	}
 	x.write(answer)
-	x.record(answer)
 }
 
 // refuse answers a request that is on no route and may not pass.

@@ -16,7 +16,7 @@ type Watch interface {
 	Stage(ctx context.Context, s Stage) (context.Context, func())
 	// TraceParent is the W3C traceparent of ctx; "" for none.
 	TraceParent(ctx context.Context) string
-	// Done is told what became of the request, once, when its answer has been written.
+	// Done is told what became of the request, once, when its answer has been written or it was broken off.
 	Done(ctx context.Context, r Record)
 }
 
@@ -59,6 +59,7 @@ const (
 	OutcomeUnavailable   Outcome = "unavailable" // 503 of our own making
 	OutcomeUnrecorded    Outcome = "unrecorded"  // the answer came and could not be recorded
 	OutcomeClosedPath    Outcome = "closed_path" // 404, or 400 for an ambiguous spelling
+	OutcomeBrokenOff     Outcome = "broken_off"  // by a fault of ours: no answer
 )
 
 // Record is what became of one request on a guarded path. It carries nothing that is secret.
@@ -73,7 +74,7 @@ type Record struct {
 	Outcome      Outcome
 	Code         string // of the problem; empty where none was answered
 	Reason       string // why a signature was rejected or an attempt failed; from closed sets
-	Status       int
+	Status       int           // of the answer; 0: there was none
 	Duplicate    bool          // the event was known and this delivery brought neither an attempt nor a job
 	Attempt      int           // of the event so far; 0: unknown
 	LostAttempt  int           // of this delivery, whose claim was lost: what came of it is not stored; 0: none

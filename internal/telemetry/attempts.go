@@ -60,10 +60,10 @@ func (a *Attempts) TraceParent(ctx context.Context) string { return a.watch.Trac
 
 // Done writes the one log record of an attempt, counts it and ends its trace.
 func (a *Attempts) Done(ctx context.Context, r worker.Record) {
-	outcome := attribute.String("outcome", string(r.Outcome))
-	a.attempts.Add(ctx, 1, metric.WithAttributes(
-		attribute.String("integration", a.watch.metrics.scopes.label(r.Scope)), outcome))
-	of := a.watch.metrics.sets.of(series{key: "outcome", value: string(r.Outcome)})
+	outcome, sets := string(r.Outcome), &a.watch.metrics.sets
+	integration := a.watch.metrics.scopes.label(r.Scope)
+	a.attempts.Add(ctx, 1, sets.of(series{"integration", integration, "outcome", outcome}).add...)
+	of := sets.of(series{key: "outcome", value: outcome})
 	a.durations.Record(ctx, (r.Forward + r.Settle).Seconds(), exemplified(ctx, of, r.Reference)...)
 	a.waits.Record(ctx, r.Waited.Seconds())
 	a.watch.log.LogAttrs(ctx, attemptLevel(r), "attempt", attemptAttributes(ctx, r)...)

@@ -11,6 +11,7 @@ type series struct{ key, value, key2, value2 string }
 // labels are the options of a series in the forms that the instruments take, made once: making a set of attributes costs
 // more than counting.
 type labels struct {
+	add     []metric.AddOption
 	record  []metric.RecordOption
 	observe []metric.ObserveOption
 }
@@ -21,7 +22,7 @@ func newLabels(s series) *labels {
 		pairs = append(pairs, attribute.String(s.key2, s.value2))
 	}
 	option := metric.WithAttributeSet(attribute.NewSet(pairs...))
-	return &labels{record: []metric.RecordOption{option}, observe: []metric.ObserveOption{option}}
+	return &labels{add: []metric.AddOption{option}, record: []metric.RecordOption{option}, observe: []metric.ObserveOption{option}}
 }
 
 // labelSets remembers the labels of every series that there is. Safe for concurrent use.

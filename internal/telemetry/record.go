@@ -15,7 +15,7 @@ func level(r proxy.Record) slog.Level {
 		return slog.LevelWarn
 	}
 	switch r.Outcome { //nolint:exhaustive // the others are ordinary
-	case proxy.OutcomeUnavailable, proxy.OutcomeUnrecorded:
+	case proxy.OutcomeUnavailable, proxy.OutcomeUnrecorded, proxy.OutcomeBrokenOff:
 		return slog.LevelError
 	case proxy.OutcomeDead, proxy.OutcomeSuspectReplay, proxy.OutcomeConflict:
 		return slog.LevelWarn

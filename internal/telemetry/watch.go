@@ -119,10 +119,10 @@ func (w *Watch) Done(ctx context.Context, r proxy.Record) {
 }
 
 func describeSpan(span trace.Span, r proxy.Record) {
-	span.SetAttributes(
-		attribute.Int("http.response.status_code", r.Status),
-		attribute.String("webhook.outcome", string(r.Outcome)),
-	)
+	span.SetAttributes(attribute.String("webhook.outcome", string(r.Outcome)))
+	if r.Status > 0 {
+		span.SetAttributes(attribute.Int("http.response.status_code", r.Status))
+	}
 	for key, value := range map[string]string{
 		"webhook.scope": string(r.Scope), "webhook.credential.id": r.CredentialID, "webhook.event.reference": r.Reference,
 		"webhook.event.type": r.EventType, "webhook.reason": r.Reason, "http.route": r.Route,
@@ -134,8 +134,11 @@ func describeSpan(span trace.Span, r proxy.Record) {
 	if r.Attempt > 0 {
 		span.SetAttributes(attribute.Int("webhook.attempt", r.Attempt))
 	}
-	if r.Status >= http.StatusInternalServerError {
+	switch {
+	case r.Status >= http.StatusInternalServerError:
 		span.SetStatus(codes.Error, r.Code)
+	case r.Outcome == proxy.OutcomeBrokenOff:
+		span.SetStatus(codes.Error, string(r.Outcome))
 	}
 	if first := parse(r.Trace); first.IsValid() && first.TraceID() != span.SpanContext().TraceID() {
 		span.AddLink(trace.Link{SpanContext: first, Attributes: []attribute.KeyValue{attribute.String("webhook.link", "original")}})

@@ -58,11 +58,12 @@ func (b Backoff) jitter(bound time.Duration) time.Duration {
 	return time.Duration(random() * float64(bound))
 }
 
-// retryAfter reads seconds, or a date relative to the answer's own Date, so that no other clock takes part. What it
-// cannot read asks for nothing.
+// retryAfter reads seconds, of which there may be more than any wait lasts, or a date: relative to the answer's own Date,
+// so that no other clock takes part, or to this machine's where there is none. What it cannot read asks for nothing.
 func retryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+	if text != "" && strings.Trim(text, "0123456789") == "" {
+		seconds, _ := strconv.ParseUint(text, 10, 31) // out of range it is the largest in range
 		return time.Duration(seconds) * time.Second
 	}
 	until, err := http.ParseTime(text)
@@ -71,7 +72,7 @@ func retryAfter(header http.Header) time.Duration {
 	}
 	from, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
-		return 0
+		from = time.Now()
 	}
 	return max(0, until.Sub(from))
 }

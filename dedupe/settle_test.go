@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
@@ -148,7 +149,8 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	b := Backoff{Initial: time.Second, Max: time.Minute, Jitter: func() float64 { return 0 }}
 	date := "Mon, 30 Nov 2026 12:00:00 GMT"
 	for text, want := range map[string]time.Duration{
-		"3": 3 * time.Second, " 3 ": 3 * time.Second, "0": 0, "-1": 0, "": 0, "soon": 0, "9999999999999999999": 0, "3600": time.Minute,
+		"3": 3 * time.Second, " 3 ": 3 * time.Second, "0": 0, "-1": 0, "+1": 0, "": 0, "soon": 0, "1e3": 0, "3600": time.Minute,
+		"2147483648": time.Minute, "9999999999": time.Minute, "99999999999999999999999": time.Minute, "99999999999999999999999s": 0,
 		"Mon, 30 Nov 2026 12:00:30 GMT": 30 * time.Second, "Mon, 30 Nov 2026 11:00:00 GMT": 0, "Tue, 30 Nov 2027 11:00:00 GMT": time.Minute,
 	} {
 		header := http.Header{"Retry-After": {text}, "Date": {date}}
@@ -157,9 +159,21 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 			t.Errorf("Retry-After %q waits %v, want %v", text, got, want)
 		}
 	}
-	if got := b.asked(&delivery.Response{Header: http.Header{"Retry-After": {date}}}); got != 0 {
-		t.Errorf("a date without a clock waits %v", got)
-	}
+}
+
+// A date in an answer that has no date of its own, or none that can be read, is one of this machine's clock.
+func TestRetryAfterWithoutADate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := Backoff{Max: time.Minute}
+		for name, date := range map[string][]string{"none": nil, "unreadable": {"today"}} {
+			for in, want := range map[time.Duration]time.Duration{30 * time.Second: 30 * time.Second, time.Hour: time.Minute, -time.Hour: 0} {
+				asks := time.Now().Add(in).UTC().Format(http.TimeFormat)
+				if got := b.asked(&delivery.Response{Header: http.Header{"Retry-After": {asks}, "Date": date}}); got != want {
+					t.Errorf("%s: %v from now waits %v, want %v", name, in, got, want)
+				}
+			}
+		}
+	})
 }
 
 func FuzzRetryAfter(f *testing.F) {

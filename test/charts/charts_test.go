@@ -73,6 +73,23 @@ func TestSecretsFromValues(t *testing.T) {
 	}
 }
 
+// As a hook the job may run before anything of the chart is there. A volume that is not there would hold it until its deadline.
+func TestTheMigrationMountsSecretsOnly(t *testing.T) {
+	job := find[*batch.Job](t, rendered(t, "sidecar", strings.Replace(inline, "enabled: true", "enabled: true, hook: pre-install", 1)))[0]
+	pod := job.Spec.Template.Spec
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret == nil || pod.Volumes[0].Secret.SecretName != "app-sidecar" {
+		t.Errorf("the volumes are %v", pod.Volumes)
+	}
+	mounts := pod.Containers[0].VolumeMounts
+	if len(mounts) != 1 || mounts[0].Name != pod.Volumes[0].Name || mounts[0].MountPath != "/run/secrets" {
+		t.Errorf("mounted are %v", mounts)
+	}
+	check := find[*core.Pod](t, rendered(t, "sidecar", inline))[0].Spec
+	if len(check.Volumes) != 2 || len(check.Containers[0].VolumeMounts) != 2 {
+		t.Errorf("the test sees %v", check.Volumes)
+	}
+}
+
 func TestThePolicyOpensTheSidecarOnly(t *testing.T) {
 	policies := find[*networking.NetworkPolicy](t, rendered(t, "sidecar", example(t)))
 	if len(policies) != 1 {

@@ -6,7 +6,8 @@ What sidecar inject would add, for charts that you own. Each template takes a di
   port       the application's port
   ledger     SIDECAR_NAMESPACE; default: name
   guard      list of path prefixes; default: [/webhooks]
-  native     true (default): an init container that keeps running; false: a container
+  native     true (default): an init container that keeps running, which needs Kubernetes 1.29; false: a container, which belongs
+             below containers and not below initContainers
   sealKeys   name of the Secret's key that is the file of seal keys; default: nothing is sealed
   env        list of further {name, value}
   resources  default: as sidecar inject has them
@@ -70,6 +71,10 @@ seccompProfile:
 - name: sidecar-config
   mountPath: /etc/sidecar
   readOnly: true
+{{ include "sidecar.secretsMount" . }}
+{{- end -}}
+
+{{- define "sidecar.secretsMount" -}}
 - name: sidecar-secrets
   mountPath: /run/secrets
   readOnly: true
@@ -79,6 +84,10 @@ seccompProfile:
 - name: sidecar-config
   configMap:
     name: {{ include "sidecar.configMap" . }}
+{{ include "sidecar.secretsVolume" . }}
+{{- end -}}
+
+{{- define "sidecar.secretsVolume" -}}
 - name: sidecar-secrets
   secret:
     secretName: {{ include "sidecar.secret" . }}

@@ -60,5 +60,5 @@ imagePullSecrets:
   securityContext:
     {{- include "sidecar.securityContext" .root | nindent 4 }}
   volumeMounts:
-    {{- include "sidecar.volumeMounts" .root | nindent 4 }}
+    {{- include .mounts .root | nindent 4 }}
 {{- end -}}

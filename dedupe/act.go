@@ -38,14 +38,13 @@ func (k *Keeper) Close(ctx context.Context, scope delivery.Scope, id delivery.Ev
 // actPatience is how long a person's act is tried: somebody waits for the answer, and can look what came of it.
 const actPatience = 15 * time.Second
 
-// act makes one transition for a person. A token of its own tells an act whose commit was unknown from that of somebody
-// who was faster.
+// act makes one transition for a person.
 func (k *Keeper) act(ctx context.Context, key Key, from State, to func(Row) Move, by Act) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, actPatience)
 	defer cancel()
-	token := newToken()
+	a := acting{k: k, key: key, from: from, to: to, by: by, token: newToken()}
 	for try := 0; ; try++ {
-		state, err := k.actOnce(ctx, key, from, token, func(row Row) Move { return to(row).by(row, token, by) })
+		state, err := a.once(ctx)
 		switch {
 		case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrState):
 			return state, err
@@ -55,23 +54,65 @@ func (k *Keeper) act(ctx context.Context, key Key, from State, to func(Row) Move
 	}
 }
 
-// actOnce reads the row and makes the move, or finds that an earlier try has made it.
-func (k *Keeper) actOnce(ctx context.Context, key Key, from State, token Token, to func(Row) Move) (State, error) {
-	row, err := k.read(ctx, key)
-	switch {
-	case err != nil:
+// acting is one person's act on its way. It is about the row as it was first read: if another token is there later,
+// somebody else has decided about the event, and whatever state it is in again is not the one that the person has seen.
+type acting struct {
+	k     *Keeper
+	key   Key
+	from  State
+	to    func(Row) Move
+	by    Act
+	token Token // of its own, which tells an act whose commit was unknown
+
+	first *Row
+	tried *Move // may have been made
+}
+
+// once reads the row and makes the move, or finds that an earlier try has made it.
+func (a *acting) once(ctx context.Context) (State, error) {
+	row, err := a.k.read(ctx, a.key)
+	if err != nil {
 		return 0, err
-	case row.Token == token:
+	}
+	if a.first == nil {
+		a.first = &row
+	}
+	switch {
+	case row.Token == a.token:
 		return row.State, nil
-	case row.State != from:
+	case row.Token != a.first.Token:
+		return a.overtaken(ctx)
+	case row.State != a.from:
 		return 0, ErrState
 	}
-	move := to(row)
-	made, err := k.move(ctx, move)
-	if err == nil && !made {
+	move := a.to(row).by(row, a.token, a.by)
+	made, err := a.k.move(ctx, move)
+	switch {
+	case err != nil:
+		a.tried = &move
+	case !made:
 		err = errContended // read again: somebody was faster
 	}
 	return move.To, err
+}
+
+// overtaken tells an act that was done, and from which somebody has gone on already, from one that came too late. Who
+// took the token away has left no trace of it in the row, but the evidence is there.
+func (a *acting) overtaken(ctx context.Context) (State, error) {
+	if a.tried == nil {
+		return 0, ErrState
+	}
+	evidence, _, err := a.k.store.Evidence(ctx, a.key)
+	if err != nil {
+		return 0, err
+	}
+	own := a.tried.Evidence.Content(a.key)
+	for i := range evidence {
+		if e := &evidence[i]; e.Content(a.key) == own && !e.At.Before(a.first.Changed) {
+			return a.tried.To, nil
+		}
+	}
+	return 0, ErrState
 }
 
 // by completes a person's move.

@@ -93,3 +93,19 @@ func (f *faulty) set(change func()) {
 	defer f.mu.Unlock()
 	change()
 }
+
+// meddled is a store whose next moves happen as somebody else says.
+type meddled struct {
+	dedupe.Backend
+	next func(move func() ([]bool, error)) ([]bool, error)
+}
+
+func (m *meddled) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
+	move := func() ([]bool, error) { return m.Backend.Move(ctx, moves) }
+	meddle := m.next
+	if meddle == nil {
+		return move()
+	}
+	m.next = nil
+	return meddle(move)
+}

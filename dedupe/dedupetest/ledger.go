@@ -36,6 +36,8 @@ func RunLedger(t *testing.T, open func(t *testing.T) Harness) {
 		{"evidence tells what was not the happy path", testEvidence},
 		{"operators act on the right states only", testActs},
 		{"operators at one instant act once", testActRace},
+		{"an act is about what its person saw", testActOvertaken},
+		{"an act whose answer was lost is found out", testActUnknown},
 		{"a person's word is over the limits, once", testReplayOverLimits},
 		{"a dead event's request is queued again by a worker", testReplayQueued},
 		{"a worker takes what is due", testTake},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
 // acts are what a person can do, the state it needs, and the one that it leads to without a worker.
@@ -113,4 +114,93 @@ func testReplayOverLimits(b *bench) {
 		b.Errorf("receipt is %+v", got)
 	}
 	b.expect(b.a, r, dedupe.DeadLetter)
+}
+
+// testActOvertaken lets a person act on a death, or a result, that is not the last one any more when the act is made:
+// another person's act, and what followed it, came between.
+func testActOvertaken(b *bench) {
+	for verb, act := range b.acts() {
+		r := event("overtaken_" + verb)
+		again := b.runAgain(r, act.from)
+		store := &meddled{Backend: b.h.Store, next: func(move func() ([]bool, error)) ([]bool, error) {
+			again()
+			return move()
+		}}
+		if err := act.do(b.replica("late", store, true), r); !errors.Is(err, dedupe.ErrState) {
+			b.Errorf("%s: %v", verb, err)
+		}
+		if got := b.receipt(r); got.State != act.from || got.Attempts != 2 {
+			b.Errorf("%s was applied to what the person has not seen: %+v", verb, got)
+		}
+	}
+}
+
+// runAgain brings an event to where persons act on it, and returns what brings it there once more.
+func (b *bench) runAgain(r dedupe.Request, to dedupe.State) func() {
+	c := b.fresh(b.a, r, 1)
+	other := dedupe.Act{Actor: "eve", Reason: operator.Reason}
+	if to == dedupe.Applied {
+		b.settle(b.a, c, applied("one"))
+		return func() {
+			b.act(b.a.Reopen(b.ctx, r.Scope, r.EventID, other))
+			b.settle(b.b, b.fresh(b.b, r, 2), applied("two"))
+		}
+	}
+	b.settle(b.a, c, dead(job("d")))
+	worker := b.replica("w", b.h.Store, true)
+	return func() {
+		_, err := worker.Replay(b.ctx, r.Scope, r.EventID, other)
+		b.act(err)
+		b.settleWork(b.b, b.takeOne(b.b, r, 2), answer(422, "never"))
+	}
+}
+
+// testActUnknown lets an act's answer be lost, and somebody go on from it before the person's process looks what came of
+// it.
+func testActUnknown(b *bench) {
+	store := &meddled{Backend: b.h.Store}
+	lost := func(made bool, then func()) {
+		store.next = func(move func() ([]bool, error)) ([]bool, error) {
+			if made {
+				if _, err := move(); err != nil {
+					return nil, err
+				}
+			}
+			then()
+			return nil, errLost
+		}
+	}
+	shaky := b.replica("shaky", store, true)
+	replay := func(r dedupe.Request, by dedupe.Act) (dedupe.State, error) {
+		return shaky.Replay(b.ctx, r.Scope, r.EventID, by)
+	}
+
+	reopened := event("reopened")
+	b.settle(b.a, b.fresh(b.a, reopened, 1), applied("one"))
+	lost(true, func() { b.fresh(b.b, reopened, 2) })
+	b.act(shaky.Reopen(b.ctx, reopened.Scope, reopened.EventID, operator))
+
+	r := event("replayed")
+	b.settle(b.a, b.fresh(b.a, r, 1), dead(job("d")))
+	var work dedupe.Work
+	lost(true, func() { work = b.takeOne(b.b, r, 2) })
+	if state, err := replay(r, operator); err != nil || state != dedupe.Queued {
+		b.Errorf("the replay was done: %s, %v", state, err)
+	}
+
+	// The same person's same act of before is another one, also where no attempt came between.
+	b.age(r, 73*time.Hour)
+	work.Claim.Age = 73 * time.Hour
+	b.settleWork(b.b, work, delivery.Result{Outcome: delivery.NotSent, Cause: delivery.Unreachable})
+	if got := b.state(r, dedupe.Dead, dedupe.MaxAge); got.Attempts != 1 {
+		b.Fatalf("receipt is %+v", got)
+	}
+	lost(false, func() {
+		_, err := b.replica("w", b.h.Store, true).Replay(b.ctx, r.Scope, r.EventID, dedupe.Act{Actor: "eve", Reason: operator.Reason})
+		b.act(err)
+		b.takeOne(b.b, r, 2)
+	})
+	if state, err := replay(r, operator); !errors.Is(err, dedupe.ErrState) {
+		b.Errorf("somebody else's replay is told as one's own: %s, %v", state, err)
+	}
 }

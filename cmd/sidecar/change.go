@@ -9,7 +9,7 @@ import (
 )
 
 // change is one act of a person on one event: who and why are mandatory and recorded. do returns what to say when it is
-// done.
+// done. Wrong usage is told before anybody asks the ledger.
 func (p *program) change(ctx context.Context, usage string, args []string, more func(*flags),
 	do func(desk dedupe.Desk, r dedupe.Receipt, by dedupe.Act) (string, error),
 ) error {
@@ -19,7 +19,7 @@ func (p *program) change(ctx context.Context, usage string, args []string, more 
 	if more != nil {
 		more(flags)
 	}
-	event, err := flags.parse(args, 1, 2)
+	event, err := flags.event(args)
 	if err != nil {
 		return err
 	}
@@ -27,13 +27,13 @@ func (p *program) change(ctx context.Context, usage string, args []string, more 
 		return err
 	}
 	return p.atDesk(ctx, func(desk dedupe.Desk) error {
-		receipt, err := named(ctx, desk, event)
+		receipt, err := event.find(ctx, desk)
 		if err != nil {
 			return err
 		}
 		said, err := do(desk, receipt, *by)
 		if errors.Is(err, dedupe.ErrState) {
-			return fmt.Errorf("%s in %s is %s: %w", receipt.EventID, receipt.Scope, receipt.State, err)
+			return refused(ctx, desk, receipt)
 		}
 		if err != nil {
 			return err
@@ -46,4 +46,17 @@ func (p *program) change(ctx context.Context, usage string, args []string, more 
 		_, err = fmt.Fprintf(p.out, "%s %s (%s) %s\n", receipt.Scope, receipt.EventID, receipt.Reference, said)
 		return err
 	})
+}
+
+// refused tells why an act on a receipt ended with ErrState: what its state is by now, and whether that has changed since
+// it was read.
+func refused(ctx context.Context, desk dedupe.Desk, before dedupe.Receipt) error {
+	now, err := desk.Receipt(ctx, before.Scope, before.EventID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s in %s: %w, and what it is now cannot be told: %w", before.EventID, before.Scope, dedupe.ErrState, err)
+	case now.State != before.State || !now.Changed.Equal(before.Changed):
+		return fmt.Errorf("the state of %s in %s has changed: it is %s now", now.EventID, now.Scope, now.State)
+	}
+	return fmt.Errorf("%s in %s is %s: %w", now.EventID, now.Scope, now.State, dedupe.ErrState)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
@@ -70,14 +72,24 @@ func (p *program) replay(ctx context.Context, args []string) error {
 func (p *program) closeDead(ctx context.Context, args []string) error {
 	answer := 200
 	return p.change(ctx, "dead-letters close (SCOPE EVENT_ID | REFERENCE) --actor WHO --reason WHY [--answer STATUS]", args,
-		func(f *flags) { f.IntVar(&answer, "answer", 200, "`status` that later deliveries get") },
+		func(f *flags) {
+			f.Func("answer", "`status` that later deliveries get, from 200 to 599; 200 unless it is given", func(text string) (err error) {
+				answer, err = parseAnswer(text)
+				return err
+			})
+		},
 		func(desk dedupe.Desk, r dedupe.Receipt, by dedupe.Act) (string, error) {
-			if answer < 200 || answer > 599 {
-				return "", usagef("--answer must be from 200 to 599")
-			}
 			err := desk.Close(ctx, r.Scope, r.EventID, answer, by)
 			return fmt.Sprintf("closed: later deliveries get %d", answer), err
 		})
+}
+
+func parseAnswer(text string) (int, error) {
+	status, err := strconv.Atoi(text)
+	if err != nil || status < 200 || status > 599 {
+		return 0, errors.New("want a status from 200 to 599")
+	}
+	return status, nil
 }
 
 // aboutDeadLetters asks the configuration in force.

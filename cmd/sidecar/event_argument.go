@@ -11,34 +11,56 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/internal/admin"
 )
 
-// named finds the one receipt that SCOPE EVENT_ID or an event reference names.
-func named(ctx context.Context, desk dedupe.Desk, args []string) (dedupe.Receipt, error) {
-	if len(args) == 2 {
-		scope, err := delivery.ParseScope(args[0])
-		if err != nil {
-			return dedupe.Receipt{}, usagef("%v", err)
+// eventName is what names one event on the command line: SCOPE EVENT_ID, or an event reference.
+type eventName struct {
+	scope     delivery.Scope
+	id        delivery.EventID
+	reference string // instead of both
+}
+
+// event reads the flags and the one event that the other arguments name. It asks nobody whether there is such an event.
+func (f *flags) event(args []string) (eventName, error) {
+	plain, err := f.parse(args, 1, 2)
+	if err != nil {
+		return eventName{}, err
+	}
+	return parseEvent(plain)
+}
+
+func parseEvent(args []string) (name eventName, err error) {
+	if len(args) == 1 {
+		if !regexp.MustCompile(`^[0-9a-f]{16}$`).MatchString(args[0]) {
+			return name, usagef("want SCOPE EVENT_ID, or an event reference of 16 hex digits")
 		}
-		id, err := delivery.ParseEventID(args[1])
-		if err != nil {
-			return dedupe.Receipt{}, usagef("%v", err)
-		}
-		receipt, err := desk.Receipt(ctx, scope, id)
+		name.reference = args[0]
+		return name, nil
+	}
+	if name.scope, err = delivery.ParseScope(args[0]); err != nil {
+		return name, usagef("%v", err)
+	}
+	if name.id, err = delivery.ParseEventID(args[1]); err != nil {
+		return name, usagef("%v", err)
+	}
+	return name, nil
+}
+
+// find finds the one receipt that has the name.
+func (n eventName) find(ctx context.Context, desk dedupe.Desk) (dedupe.Receipt, error) {
+	if n.reference == "" {
+		receipt, err := desk.Receipt(ctx, n.scope, n.id)
 		if errors.Is(err, dedupe.ErrNotFound) {
-			return receipt, fmt.Errorf("there is no receipt for %s in %s", args[1], scope)
+			return receipt, fmt.Errorf("there is no receipt for %s in %s", n.id, n.scope)
 		}
 		return receipt, err
 	}
-	if !regexp.MustCompile(`^[0-9a-f]{16}$`).MatchString(args[0]) {
-		return dedupe.Receipt{}, usagef("want SCOPE EVENT_ID, or an event reference of 16 hex digits")
-	}
-	found, err := desk.Find(ctx, args[0])
+	found, err := desk.Find(ctx, n.reference)
 	switch {
 	case err != nil:
 		return dedupe.Receipt{}, err
 	case len(found) == 0:
-		return dedupe.Receipt{}, fmt.Errorf("there is no receipt with reference %s", args[0])
+		return dedupe.Receipt{}, fmt.Errorf("there is no receipt with reference %s", n.reference)
 	case len(found) > 1:
-		return dedupe.Receipt{}, usagef("%d receipts have reference %s: name SCOPE EVENT_ID", len(found), args[0])
+		return dedupe.Receipt{}, usagef("%d receipts have reference %s: name SCOPE EVENT_ID", len(found), n.reference)
 	}
 	return found[0], nil
 }

@@ -87,12 +87,12 @@ func parseStates(text string, into *[]dedupe.State) error {
 func (p *program) show(ctx context.Context, usage string, args []string) error {
 	flags := p.newFlags(usage)
 	asJSON := flags.Bool("json", false, "as JSON")
-	event, err := flags.parse(args, 1, 2)
+	event, err := flags.event(args)
 	if err != nil {
 		return err
 	}
 	return p.atDesk(ctx, func(desk dedupe.Desk) error {
-		receipt, err := named(ctx, desk, event)
+		receipt, err := event.find(ctx, desk)
 		if err != nil {
 			return err
 		}

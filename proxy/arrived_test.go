@@ -41,7 +41,7 @@ func early(stream string) bool {
 			return false
 		}
 		if seen := len(stream) - len(conn.rest); seen > read {
-			if !f.follow([]byte(stream[read:seen])) {
+			if _, ok := f.follow([]byte(stream[read:seen])); !ok {
 				return false
 			}
 			read = seen

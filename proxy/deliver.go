@@ -53,7 +53,11 @@ func (x *exchange) admit() *reply {
 func (x *exchange) authenticate() *reply {
 	arrow := x.start(StageVerify)
 	defer arrow.end()
-	proof, err := x.verifier().Authenticate(x.delivery, x.config.Now())
+	verifier, now := x.verifier(), x.config.Now()
+	if !verifier.Live(now) {
+		return refusal(noLiveCredential()) // since the request came
+	}
+	proof, err := verifier.Authenticate(x.delivery, now)
 	rejection, refused := errors.AsType[*verify.Rejection](err)
 	if refused && !rejection.Event {
 		return refusal(signatureRejected(string(rejection.Reason)))

@@ -218,6 +218,12 @@ func TestTwoRoutesOnOnePathAreRefused(t *testing.T) {
 // raw sends bytes and returns the answer, without closing or ending what it sent.
 func raw(t *testing.T, e *edge, text string) *http.Response {
 	t.Helper()
+	return nextAnswer(t, sent(t, e, text))
+}
+
+// sent is where the answers to a text come.
+func sent(t *testing.T, e *edge, text string) *bufio.Reader {
+	t.Helper()
 	conn, err := net.Dial("tcp", e.server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +235,12 @@ func raw(t *testing.T, e *edge, text string) *http.Response {
 	if half, ok := conn.(*net.TCPConn); ok && strings.HasSuffix(text, "CUT") {
 		half.CloseWrite()
 	}
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	return bufio.NewReader(conn)
+}
+
+func nextAnswer(t *testing.T, reader *bufio.Reader) *http.Response {
+	t.Helper()
+	answer, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		t.Fatalf("no answer: %v", err)
 	}
@@ -278,9 +289,20 @@ func chunk(n int) string { return fmt.Sprintf("%x\r\n%s\r\n", n, strings.Repeat(
 func TestRefusalReachesASenderThatIsStillSending(t *testing.T) {
 	e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { r.MaxBody = 1000 })
 	const size = 24 << 20
-	answer := raw(t, e, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", hook, size, strings.Repeat("x", size)))
-	if answer.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("status %d", answer.StatusCode)
+	chunks := strings.Repeat(chunk(1<<20), size>>20)
+	for name, text := range map[string]string{
+		"announced":              fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size)),
+		"in chunks":              "Transfer-Encoding: chunked\r\n\r\n" + chunks,
+		"in chunks, after a 100": "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks,
+	} {
+		reader := sent(t, e, "POST "+hook+" HTTP/1.1\r\nHost: x\r\n"+text)
+		answer := nextAnswer(t, reader)
+		if answer.StatusCode == http.StatusContinue {
+			answer = nextAnswer(t, reader)
+		}
+		if answer.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: status %d", name, answer.StatusCode)
+		}
 	}
 }
 

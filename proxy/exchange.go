@@ -24,6 +24,7 @@ type exchange struct {
 
 	began    time.Time
 	unread   bool // some of the body is still on the connection
+	reading  bool // the body has been asked for: a sender that waits for 100 has got it
 	took     [stages]time.Duration
 	charged  int64 // bytes of the budget that this exchange holds
 	delivery *delivery.Delivery

@@ -15,16 +15,16 @@ type extent struct {
 	doubtful bool // somebody else may read another end out of it
 }
 
-// http2Preface is the only line that net/http takes for the beginning of HTTP/2.
-const http2Preface = "PRI * HTTP/2.0"
+// http2Preface is the only header section with which HTTP/2 begins. What is only like it net/http serves as HTTP/1.1.
+const http2Preface = "PRI * HTTP/2.0\r\n\r\n"
 
 // extentOf reads a header section that begins with its request line.
 func extentOf(head []byte) extent {
-	line, fields, _ := bytes.Cut(head, []byte("\n"))
-	line = bytes.TrimSuffix(line, []byte("\r"))
-	if string(line) == http2Preface {
+	if string(head) == http2Preface {
 		return extent{http2: true}
 	}
+	line, fields, _ := bytes.Cut(head, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
 	var e extent
 	for len(fields) > 0 {
 		var field []byte

@@ -37,6 +37,7 @@ type strictConn struct {
 	net.Conn
 	framing framing
 	refused bool
+	instead string // what net/http has still to be given in the place of a refused request
 }
 
 // noRequest is given to net/http in the place of what is refused: it is malformed in the middle of any header section, so
@@ -45,17 +46,27 @@ const noRequest = "\x00\r\n\r\n\r\n"
 
 func (c *strictConn) Read(p []byte) (int, error) {
 	if c.refused {
-		return 0, errFraming
+		return c.refuse(p)
 	}
 	n, err := c.Conn.Read(p)
-	if n == 0 || c.framing.follow(p[:n]) {
+	good, ok := c.framing.follow(p[:n])
+	if ok {
 		return n, err
 	}
-	c.refused = true
-	if len(p) < len(noRequest) {
+	c.refused, c.instead = true, noRequest
+	if good > 0 {
+		return good, nil // the end of the request before, which has its answer yet to come
+	}
+	return c.refuse(p)
+}
+
+func (c *strictConn) refuse(p []byte) (int, error) {
+	if c.instead == "" {
 		return 0, errFraming
 	}
-	return copy(p, noRequest), nil
+	n := copy(p, c.instead)
+	c.instead = c.instead[n:]
+	return n, nil
 }
 
 type connKey struct{}
@@ -106,24 +117,25 @@ const (
 // whole tells that no request is here without its end, as net/http sees it.
 func (f *framing) whole() bool { return f.expect == inHead && !f.loose }
 
-// follow takes in the next bytes; false when they complete a header section with two lengths.
-func (f *framing) follow(p []byte) bool {
-	for len(p) > 0 {
+// follow takes in the next bytes; false when they complete a header section that leaves open how long its request is. How
+// many bytes come before that section is told then.
+func (f *framing) follow(p []byte) (good int, ok bool) {
+	for rest := p; len(rest) > 0; {
 		switch f.expect {
 		case opaque:
-			return true
+			return len(p), true
 		case inBody, inChunk:
-			p = f.skipped(p)
+			rest = f.skipped(rest)
 		case inHead:
-			var ok bool
-			if p, ok = f.headed(p); !ok {
-				return false
+			good = len(p) - len(rest)
+			if rest, ok = f.headed(rest); !ok {
+				return good, false
 			}
 		default:
-			p = f.lined(p)
+			rest = f.lined(rest)
 		}
 	}
-	return true
+	return len(p), true
 }
 
 func (f *framing) skipped(p []byte) []byte {

@@ -17,7 +17,7 @@ func followed(stream string, n int) bool {
 	var f framing
 	for len(stream) > 0 {
 		piece := stream[:min(n, len(stream))]
-		if !f.follow([]byte(piece)) {
+		if _, ok := f.follow([]byte(piece)); !ok {
 			return false
 		}
 		stream = stream[len(piece):]
@@ -51,6 +51,8 @@ func TestFramingFindsTwoLengthsWhereverTheyStand(t *testing.T) {
 		"behind one that asks for another protocol": {"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + doubleRequest, false},
 		"behind what is not quite HTTP/2":           {"PRI * HTTP/1.1\r\nHost: x\r\n\r\n" + doubleRequest, false},
 		"behind HTTP/2 that comes too late":         {plainRequest + "PRI * HTTP/2.0\r\n\r\n" + doubleRequest, false},
+		"behind HTTP/2 with a field":                {"PRI * HTTP/2.0\r\nHost: x\r\n\r\n" + doubleRequest, false},
+		"behind HTTP/2 with bare line feeds":        {"PRI * HTTP/2.0\n\n" + doubleRequest, false},
 		"a folded length":                           {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n 5\r\n\r\nhello", false},
 		"a length with a sign":                      {strings.Replace(sizedRequest, ": 5", ": +5", 1), false},
 		"a length below zero":                       {strings.Replace(sizedRequest, ": 5", ": -5", 1), false},
@@ -138,6 +140,44 @@ func TestStrictListener(t *testing.T) {
 	}
 	if fmt.Sprint(handled) != "[/ /]" {
 		t.Errorf("handled %v", handled)
+	}
+}
+
+// What stands before a refused request is answered as if that one had never come, however both arrive.
+func TestARefusedRequestSpoilsNoneBeforeIt(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %v", body, err)
+	}))
+	server.Listener = StrictListener(server.Listener)
+	server.Start()
+	defer server.Close()
+	for name, before := range map[string]string{"a length": sizedRequest, "chunks": chunkedRequest} {
+		for cut := range len(before) {
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			reader := bufio.NewReader(conn)
+			io.WriteString(conn, plainRequest+before[:cut]) // is read with what follows, or before it
+			first, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, first.Body)
+			io.WriteString(conn, before[cut:]+doubleRequest)
+			for _, want := range []string{"200 hello <nil>", "400"} {
+				answer, err := http.ReadResponse(reader, nil)
+				if err != nil {
+					t.Fatalf("%s, cut at %d: %v", name, cut, err)
+				}
+				body, _ := io.ReadAll(answer.Body)
+				if got := fmt.Sprint(answer.StatusCode, " ", string(body)); !strings.HasPrefix(got, want) {
+					t.Errorf("%s, cut at %d: %s, want %s", name, cut, got, want)
+				}
+			}
+			conn.Close()
+		}
 	}
 }
 
@@ -238,7 +278,7 @@ func TestFramingAgreesWithNetHTTP(t *testing.T) {
 		"POST / HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
 	} {
 		var f framing
-		if !f.follow([]byte(first)) || f.expect != inHead || len(f.head) > 0 {
+		if _, ok := f.follow([]byte(first)); !ok || f.expect != inHead || len(f.head) > 0 {
 			t.Errorf("%q does not end where the next request begins: %+v", first, f)
 		}
 		reader := bufio.NewReader(strings.NewReader(strings.TrimLeft(first, "\r\n") + marker))
@@ -249,6 +289,16 @@ func TestFramingAgreesWithNetHTTP(t *testing.T) {
 		io.Copy(io.Discard, request.Body)
 		if rest, _ := io.ReadAll(reader); string(rest) != marker {
 			t.Errorf("%q leaves %q to net/http", first, rest)
+		}
+	}
+}
+
+// What comes before a refused header section is told to the byte where it arrives with it.
+func TestFramingTellsWhereARefusedRequestBegins(t *testing.T) {
+	for _, before := range []string{"", plainRequest, sizedRequest, chunkedRequest, sizedRequest + plainRequest} {
+		var f framing
+		if good, ok := f.follow([]byte(before + doubleRequest + plainRequest)); ok || good != len(before) {
+			t.Errorf("behind %q: %d, %v", before, good, ok)
 		}
 	}
 }

@@ -36,7 +36,7 @@ var spellings = map[string][]string{
 	"mixtures":              {"//HOOKS/./orders;v=1/", "/%48OOKS//orders%2F", "/x/%2e%2e;a/%68OOKS%5corders%00;b#c", "http://h//x/..//hooks%252forders%3b"},
 }
 
-// nearMisses are as odd, and no application reads them as /hooks/orders.
+// nearMisses are as odd, and read as another path. Where an application routes them is its own affair: see docs/adr/0013.
 var nearMisses = []string{
 	"/", "*", "/hooks", "/hooks/", "/hooks/orders2", "/hooks/orders/1", "/orders", "/api/hooks/orders", "/files/a%2Fb", "/a//b", "//a",
 	"/hooksorders", "/hooks/orders.json", "/hooks-orders", "/hooks/order", "/hooks/orders%2F1", "/hooks/orders%2e", "/hooks/xorders",

@@ -66,6 +66,7 @@ func (x *exchange) body() ([]byte, error) {
 
 // collect grows with what arrives, not with what was announced.
 func (x *exchange) collect() ([]byte, error) {
+	x.reading = true
 	body := make([]byte, 0, max(min(x.r.ContentLength, chunkBytes), 512))
 	for {
 		if len(body) == cap(body) {

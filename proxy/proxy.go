@@ -155,6 +155,6 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, answer reply) {
 	x := p.begin(w, r, nil)
 	defer x.end()
+	defer x.record(answer)
 	x.write(answer)
-	x.record(answer)
 }

@@ -62,7 +62,7 @@ func (x *exchange) write(answer reply) {
 		header.Set("Retry-After", strconv.FormatInt(seconds(answer.retry), 10))
 	}
 	if x.unread {
-		writeAndDrain(x.w, x.r, answer)
+		x.writeAndDrain(answer)
 		return
 	}
 	if len(answer.body) > largeAnswer {
@@ -127,17 +127,17 @@ const (
 )
 
 // writeAndDrain answers at once, and then lets a sender that is still sending finish.
-func writeAndDrain(w http.ResponseWriter, r *http.Request, answer reply) {
-	control := http.NewResponseController(w)
-	if r.ProtoMajor == 1 {
-		w.Header().Set("Connection", "close")
+func (x *exchange) writeAndDrain(answer reply) {
+	control := http.NewResponseController(x.w)
+	if x.r.ProtoMajor == 1 {
+		x.w.Header().Set("Connection", "close")
 	}
 	_ = control.EnableFullDuplex() // HTTP/2 needs none
-	send(w, answer)
-	if control.Flush() != nil || r.Header.Get("Expect") != "" {
-		return // reading on would ask a sender that waits for 100 to send
+	send(x.w, answer)
+	if control.Flush() != nil || !x.reading && x.r.Header.Get("Expect") != "" {
+		return // a sender that waits for 100 sends nothing
 	}
-	drain(control, r.Body)
+	drain(control, x.r.Body)
 }
 
 // drain reads what still comes. Each byte buys the sender another pause.

@@ -78,12 +78,29 @@ func TestAWaitingDuplicateIsJudgedAgain(t *testing.T) {
 
 // A body that is read slowly does not keep a revoked credential alive.
 func TestARevocationCountsWhileABodyIsRead(t *testing.T) {
-	var e *edge
-	e = newEdge(t, func(_ *proxy.Config, r *proxy.Route) {
-		r.Verifier = beforeTheBody{newScriptedVerifier(), func() { e.reloaded(t, mismatch()) }}
-	})
-	if answer, _ := e.post(t, "{}"); answer.StatusCode != http.StatusUnauthorized || e.ledger.asked() != 0 {
-		t.Errorf("status %d, %d claims", answer.StatusCode, e.ledger.asked())
+	for name, c := range map[string]struct {
+		reload func(e *edge)
+		status int
+	}{
+		"another key is live": {func(e *edge) { e.reloaded(t, mismatch()) }, http.StatusUnauthorized},
+		"no key is live": {func(e *edge) {
+			dead := mismatch()
+			dead.live = false
+			e.reloaded(t, dead)
+		}, http.StatusServiceUnavailable},
+		"the integration is gone": {func(e *edge) {
+			if err := e.Serve(nil); err != nil {
+				t.Error(err)
+			}
+		}, http.StatusServiceUnavailable},
+	} {
+		var e *edge
+		e = newEdge(t, func(_ *proxy.Config, r *proxy.Route) {
+			r.Verifier = beforeTheBody{newScriptedVerifier(), func() { c.reload(e) }}
+		})
+		if answer, _ := e.post(t, "{}"); answer.StatusCode != c.status || e.ledger.asked() != 0 {
+			t.Errorf("%s: status %d, %d claims", name, answer.StatusCode, e.ledger.asked())
+		}
 	}
 }
 

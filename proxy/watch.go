@@ -72,9 +72,9 @@ type Record struct {
 	EventType    string
 	Trace        string // traceparent of the event's first delivery; empty when this is it
 	Outcome      Outcome
-	Code         string // of the problem; empty where none was answered
-	Reason       string // why a signature was rejected or an attempt failed; from closed sets
-	Status       int           // of the answer; 0: there was none
+	Code         string        // of the problem; empty where none was answered
+	Reason       string        // why a signature was rejected or an attempt failed; from closed sets
+	Status       int           // of our answer; 0: the application's own was passed on, or there was none
 	Duplicate    bool          // the event was known and this delivery brought neither an attempt nor a job
 	Attempt      int           // of the event so far; 0: unknown
 	LostAttempt  int           // of this delivery, whose claim was lost: what came of it is not stored; 0: none

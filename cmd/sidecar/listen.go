@@ -63,6 +63,10 @@ func (l *listeners) close() {
 	}
 }
 
+// idleTimeout is longer than balancers keep connections (Google's, the longest known, 10 minutes), so that they close first:
+// a request on a connection that we are closing would be lost.
+const idleTimeout = 11 * time.Minute
+
 // newPublicServer has no read or write timeout: it would end long calls and event streams. Bodies of deliveries have
 // their own deadline.
 func newPublicServer(handler http.Handler, log *slog.Logger) *http.Server {
@@ -70,7 +74,7 @@ func newPublicServer(handler http.Handler, log *slog.Logger) *http.Server {
 	server.Protocols.SetUnencryptedHTTP2(true)
 	server.DisableGeneralOptionsHandler = true
 	server.ConnContext = proxy.ConnContext
-	server.IdleTimeout = 2 * time.Minute // longer than balancers keep connections, so that they close first
+	server.IdleTimeout = idleTimeout
 	return server
 }
 

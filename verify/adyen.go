@@ -2,48 +2,50 @@ package verify
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
-// adyen signs eight fields of each item inside the body. Everything else, the envelope included, is not covered.
-type adyen struct{ tree, item *pointerTree }
+// adyen signs eight fields of the item inside the body. Everything else, the envelope included, is not covered.
+type adyen struct{ tree *pointerTree }
+
+const adyenItem = "/notificationItems/0/NotificationRequestItem/"
 
 // adyenFields are signed in this order with colons between; the signature itself comes behind them.
 func adyenFields() []string {
 	return []string{
-		"/NotificationRequestItem/pspReference", "/NotificationRequestItem/originalReference",
-		"/NotificationRequestItem/merchantAccountCode", "/NotificationRequestItem/merchantReference",
-		"/NotificationRequestItem/amount/value", "/NotificationRequestItem/amount/currency",
-		"/NotificationRequestItem/eventCode", "/NotificationRequestItem/success",
-		"/NotificationRequestItem/additionalData/hmacSignature",
+		adyenItem + "pspReference", adyenItem + "originalReference", adyenItem + "merchantAccountCode", adyenItem + "merchantReference",
+		adyenItem + "amount/value", adyenItem + "amount/currency", adyenItem + "eventCode", adyenItem + "success",
+		adyenItem + "additionalData/hmacSignature",
 	}
 }
 
 const (
-	adyenReference = 0 // slots
-	adyenMerchant  = 3
-	adyenEventCode = 6
+	adyenMerchant  = 3 // slots
 	adyenSuccess   = 7
 	adyenSignature = 8
-	maxAdyenItems  = 100
+	adyenList      = 9
+	adyenSecond    = 10 // of the list's items
 )
 
 func adyenPreset() Preset {
 	return Preset{
 		Name: "adyen", Title: "Adyen (standard webhooks)",
 		SenderWindow: 30 * 24 * time.Hour, AckDeadline: 10 * time.Second, Retries: true,
-		IDSigned: true, EventType: Source{JSON: "/notificationItems/0/NotificationRequestItem/eventCode"},
-		Object:    Source{JSON: "/notificationItems/0/NotificationRequestItem/merchantReference"},
+		IDSigned: true, EventType: Source{JSON: adyenItem + "eventCode"},
+		Object:    Source{JSON: adyenItem + "merchantReference"},
 		Symmetric: true, SignedInBody: true,
-		Signed: "of each item: pspReference, originalReference, merchantAccountCode, merchantReference, value, currency, eventCode and success " +
+		Signed: "of the item: pspReference, originalReference, merchantAccountCode, merchantReference, value, currency, eventCode and success " +
 			"with colons between; HMAC-SHA256 in base64 in the item's additionalData.hmacSignature",
 		Secret: "the HMAC key in hex, as the Customer Area shows it",
 		Weak: []string{
-			"All other fields of an item and the envelope (live) are not signed: read them from Adyen's API before acting on them.",
-			"The ID of an authorisation is its pspReference, of other events pspReference/eventCode; of a batch, a hash of those of its items.",
+			"All other fields of the item and the envelope (live) are not signed: read them from Adyen's API before acting on them.",
+			"The ID of an authorisation is its pspReference, of other events pspReference/eventCode.",
+			"A delivery with more than one item is refused: Adyen puts exactly one into each JSON delivery, and each item is signed for itself, " +
+				"so that captured ones could be put together anew.",
 		},
 		Advice: []string{
 			"A new key takes time to spread: keep the old one as retiring.",
@@ -54,10 +56,10 @@ func adyenPreset() Preset {
 			"docs.adyen.com: verify HMAC signatures, troubleshoot webhooks (2026-05-24)",
 		},
 		Reviewed: reviewed,
-		identify: adyenBatch,
-		reads:    []string{"/notificationItems"},
+		identify: adyenID,
+		reads:    []string{adyenItem + "pspReference", adyenItem + "eventCode"},
 		build: func(Config) (scheme, error) {
-			return &adyen{items("/notificationItems"), items(adyenFields()...)}, nil
+			return &adyen{items(append(adyenFields(), "/notificationItems", "/notificationItems/1")...)}, nil
 		},
 	}
 }
@@ -72,66 +74,50 @@ func (s *adyen) key(secret []byte) (any, error) {
 
 func (s *adyen) presented(http.Header) bool { return true }
 
-// covers knows the signed fields of the only item of a batch; there may be more, which no pointer tells.
-func (s *adyen) covers(Source) bool { return false }
+func (s *adyen) covers(source Source) bool {
+	return slices.Contains(adyenFields()[:adyenSignature], source.JSON)
+}
 
 func (s *adyen) verify(d *delivery.Delivery, now time.Time, keys ring) (evidence, *Rejection) {
-	batch, rejection := signedItems(d, s.tree)
+	found, rejection := s.read(d)
 	if rejection != nil {
 		return evidence{}, rejection
 	}
-	if len(batch) > maxAdyenItems {
-		return evidence{}, reject(SignatureListTooLong)
-	}
-	out := evidence{}
-	for _, item := range batch {
-		message, signature, rejection := s.read(item)
-		if rejection != nil {
-			return evidence{}, rejection
-		}
-		by := adyenSigner(keys, now, message, signature)
-		if by == nil {
-			return evidence{}, reject(SignatureMismatch)
-		}
-		if out.by == nil {
-			out.by = by
-		}
-		out.covered = append(out.covered, message)
-	}
-	return out, nil
-}
-
-func adyenSigner(keys ring, now time.Time, message, signature []byte) *credential {
-	for c := range keys.live(now) {
-		if c.key.(*macKey).matches([][]byte{message}, [][]byte{signature}) {
-			return c
-		}
-	}
-	return nil
-}
-
-// read gives what is signed of an item, and its signature.
-func (s *adyen) read(item []byte) (message, signature []byte, rejection *Rejection) {
-	found, _, err := s.item.scan(item)
-	if err != nil {
-		return nil, nil, reject(SignatureMalformed)
-	}
-	message, rejection = s.message(found)
+	message, rejection := s.message(found)
 	if rejection != nil {
-		return nil, nil, rejection
+		return evidence{}, rejection
 	}
 	text, state := found[adyenSignature].scalar()
 	if state == missing {
-		return nil, nil, reject(SignatureMissing)
+		return evidence{}, reject(SignatureMissing)
 	}
 	signature, ok := decodeFixed(text, "base64", 32)
 	if state == malformed || !ok {
-		return nil, nil, reject(SignatureMalformed)
+		return evidence{}, reject(SignatureMalformed)
 	}
-	return message, signature, nil
+	for c := range keys.live(now) {
+		if c.key.(*macKey).matches([][]byte{message}, [][]byte{signature}) {
+			return evidence{by: c, covered: [][]byte{message}}, nil
+		}
+	}
+	return evidence{}, reject(SignatureMismatch)
 }
 
-// message is what is signed of an item. The merchant's reference alone may hold colons; with one more such field, the text
+// read finds the fields of the only item. Adyen never sends more of them in JSON; where there are, each may be genuine and
+// somebody may have put them together.
+func (s *adyen) read(d *delivery.Delivery) ([]jsonValue, *Rejection) {
+	doc := &document{delivery: d, tree: s.tree}
+	found, ok := doc.values()
+	switch {
+	case !ok || found[adyenList].kind != array || found[adyenList].repeated:
+		return nil, reject(SignatureMissing)
+	case found[adyenSecond].kind != absent:
+		return nil, reject(SignatureListTooLong)
+	}
+	return found, nil
+}
+
+// message is what is signed of the item. The merchant's reference alone may hold colons; with one more such field, the text
 // could be cut in several ways.
 func (s *adyen) message(found []jsonValue) ([]byte, *Rejection) {
 	var parts []string
@@ -151,18 +137,15 @@ func (s *adyen) message(found []jsonValue) ([]byte, *Rejection) {
 	return []byte(strings.Join(parts, ":")), nil
 }
 
-// adyenBatch makes IDs of signed fields only.
-func adyenBatch(d *document) (delivery.EventID, *Rejection) {
-	tree := items(adyenFields()...)
-	return batchID(d.value("/notificationItems").raw, tree, func(found []jsonValue) (string, status) {
-		reference, state := found[adyenReference].scalar()
-		if state != present {
-			return "", state
-		}
-		code, state := found[adyenEventCode].scalar()
-		if state != present || code == "AUTHORISATION" {
-			return reference, state
-		}
-		return reference + "/" + code, present
-	})
+// adyenID is made of signed fields only.
+func adyenID(d *document) (delivery.EventID, *Rejection) {
+	reference, _ := d.value(adyenItem + "pspReference").scalar()
+	code, _ := d.value(adyenItem + "eventCode").scalar()
+	if reference == "" || code == "" {
+		return "", rejectEvent(EventIDMissing)
+	}
+	if code != "AUTHORISATION" {
+		reference += "/" + code
+	}
+	return parsedID(reference)
 }

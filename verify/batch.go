@@ -68,6 +68,10 @@ func oneOrAll(ids [][]byte) (delivery.EventID, *Rejection) {
 	if len(ids) == 1 {
 		value = string(ids[0])
 	}
+	return parsedID(value)
+}
+
+func parsedID(value string) (delivery.EventID, *Rejection) {
 	id, err := delivery.ParseEventID(value)
 	if err != nil {
 		return "", rejectEvent(EventIDMalformed)
@@ -128,19 +132,4 @@ func hubSpotBatch(d *document) (delivery.EventID, *Rejection) {
 		}
 		return hashed(parts...), present
 	})
-}
-
-// signedItems are the items of a delivery whose signatures are inside them: the list that the tree's first pointer leads
-// to, which is there once and not empty.
-func signedItems(d *delivery.Delivery, where *pointerTree) ([][]byte, *Rejection) {
-	doc := &document{delivery: d, tree: where}
-	values, ok := doc.values()
-	if !ok || values[0].repeated {
-		return nil, reject(SignatureMissing)
-	}
-	batch, ok := elements(values[0].raw)
-	if !ok || len(batch) == 0 {
-		return nil, reject(SignatureMissing)
-	}
-	return batch, nil
 }

@@ -130,11 +130,13 @@ func (d *document) value(pointer string) jsonValue {
 	return values[slot]
 }
 
+// field is the value of a field of a form. A JSON document is never read as one, whatever it is called: a text within it
+// would be a second event.
 func (d *document) field(name string) (string, status) {
 	if !d.legible() {
 		return "", sealed
 	}
-	if declaresJSON(d.delivery.Header) {
+	if _, isJSON := d.values(); isJSON || declaresJSON(d.delivery.Header) {
 		return "", missing
 	}
 	plain, _ := d.text()

@@ -38,7 +38,7 @@ func (s *graph) presented(http.Header) bool { return true }
 func (s *graph) covers(Source) bool { return false }
 
 func (s *graph) verify(d *delivery.Delivery, now time.Time, keys ring) (evidence, *Rejection) {
-	batch, rejection := signedItems(d, s.tree)
+	batch, rejection := s.batch(d)
 	if rejection != nil {
 		return evidence{}, rejection
 	}
@@ -48,6 +48,20 @@ func (s *graph) verify(d *delivery.Delivery, now time.Time, keys ring) (evidence
 		}
 	}
 	return evidence{}, reject(SignatureMismatch)
+}
+
+// batch is the list of notifications, which is there once and not empty.
+func (s *graph) batch(d *delivery.Delivery) ([][]byte, *Rejection) {
+	doc := &document{delivery: d, tree: s.tree}
+	values, ok := doc.values()
+	if !ok || values[0].repeated {
+		return nil, reject(SignatureMissing)
+	}
+	batch, ok := elements(values[0].raw)
+	if !ok || len(batch) == 0 {
+		return nil, reject(SignatureMissing)
+	}
+	return batch, nil
 }
 
 // all tells whether every notification carries the secret; one that does not could be anybody's.

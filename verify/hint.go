@@ -35,7 +35,7 @@ func (v *Verifier) hint(d *delivery.Delivery, now time.Time, rejection *Rejectio
 	case TimestampMalformed, TimestampMissing:
 		return "the signed time is missing, or not in the unit that the scheme says (seconds have 10 digits, milliseconds 13)"
 	case RequirementUnmet:
-		return "the signature is good, but a field that require names has none of the allowed values"
+		return "a field that require names is missing or has none of the allowed values"
 	case BodyNotCovered:
 		return "the signature does not cover the body, so the body could be anybody's"
 	case AlgorithmRefused:
@@ -51,7 +51,7 @@ func (v *Verifier) hint(d *delivery.Delivery, now time.Time, rejection *Rejectio
 	case SignedPartAmbiguous:
 		return "a signed header holds the separator of the signed text, so that it could be cut in two ways"
 	case SignatureListTooLong:
-		return "the header lists more signatures than any sender sends"
+		return "the delivery holds more signatures than any sender sends"
 	case SignatureMalformed:
 		return a.hintForm()
 	case CredentialUnknown, SignatureMismatch:

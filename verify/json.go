@@ -33,6 +33,12 @@ type jsonValue struct {
 // span is a place in a document.
 type span struct{ start, end int }
 
+// isDocument tells whether data is exactly one JSON document.
+func isDocument(data []byte) bool {
+	_, _, err := (&pointerTree{}).scan(data)
+	return err == nil
+}
+
 // scan checks that data is exactly one JSON document (RFC 8259) and finds the values of the tree's pointers, one per
 // slot, and the places of the values that are to be cut out. A byte order mark in front is skipped. Strings that no pointer leads to may hold invalid UTF-8: they are not read.
 func (t *pointerTree) scan(data []byte) (found []jsonValue, cuts []span, err error) {

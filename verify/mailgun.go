@@ -7,7 +7,8 @@ import (
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
-// mailgun signs a time and a random token inside the body, and nothing of the event beside them.
+// mailgun signs a time and a random token inside the body, and nothing of the event beside them. Whoever captured them can
+// write any body around them, so that even an ID that is the token itself is bound to it.
 type mailgun struct{ tree *pointerTree }
 
 const (
@@ -26,7 +27,7 @@ func mailgunPreset() Preset {
 		Signed: "timestamp and token inside the body, side by side; HMAC-SHA256 in hex, inside the body as well",
 		Secret: "the webhook signing key as text (not the API key)",
 		Weak: []string{
-			"The event itself is not signed: whoever sees one delivery can send any content with its token. A token counts once per event type, which is all that can be done.",
+			"The event itself is not signed: whoever sees one delivery can send any content with its token. A token counts once per event type, and types can be made up: list those that matter in event.types.",
 			"No tolerance of the signed time is documented, so any is accepted.",
 		},
 		Advice:   []string{"Fetch what matters from Mailgun's API before acting on it.", "Mailgun stops on 406 and retries on everything else that is not 200."},
@@ -42,9 +43,9 @@ func (s *mailgun) key(secret []byte) (any, error) { return newMACKey("sha256", s
 
 func (s *mailgun) presented(http.Header) bool { return true }
 
+// covers knows the JSON body's fields only: in a form of the older kind nothing counts as signed.
 func (s *mailgun) covers(source Source) bool {
-	return source.JSON == "/signature/timestamp" || source.JSON == "/signature/token" ||
-		source.Form == "timestamp" || source.Form == "token"
+	return source.JSON == "/signature/timestamp" || source.JSON == "/signature/token"
 }
 
 func (s *mailgun) verify(d *delivery.Delivery, now time.Time, keys ring) (evidence, *Rejection) {
@@ -69,13 +70,13 @@ func (s *mailgun) verify(d *delivery.Delivery, now time.Time, keys ring) (eviden
 	return evidence{}, reject(SignatureMismatch)
 }
 
-// parts reads time, token and signature from a JSON body, or from a form of the older kind.
+// parts reads time, token and signature from a JSON body, or from a form of the older kind; no body is both.
 func (s *mailgun) parts(d *delivery.Delivery) ([3]string, *Rejection) {
 	var out [3]string
 	doc := &document{delivery: d, tree: s.tree}
 	for slot, name := range []string{"timestamp", "token", "signature"} {
 		value, state := doc.scalar(slot)
-		if state == missing && declaresForm(d.Header) {
+		if state == missing {
 			value, state = doc.field(name)
 		}
 		switch state {

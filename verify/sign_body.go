@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
 
 // filled writes values, as JSON, over what stands at a pointer. There must be as many places as values.
@@ -44,27 +46,16 @@ func (s *mailgun) signBody(body []byte, now time.Time, by *credential) ([]byte, 
 }
 
 func (s *adyen) signBody(body []byte, _ time.Time, by *credential) ([]byte, error) {
-	values, _, err := s.tree.scan(body)
-	if err != nil {
-		return nil, errors.New("the body is not one JSON document")
+	found, rejection := s.read(&delivery.Delivery{Body: body})
+	if rejection != nil {
+		return nil, errors.New("the body is no JSON document with exactly one of notificationItems")
 	}
-	batch, ok := elements(values[0].raw)
-	if !ok {
-		return nil, errors.New("the body has no notificationItems")
+	message, rejection := s.message(found)
+	if rejection != nil {
+		return nil, rejection
 	}
-	var macs []any
-	for _, item := range batch {
-		found, _, err := s.item.scan(item)
-		if err != nil {
-			return nil, err
-		}
-		message, rejection := s.message(found)
-		if rejection != nil {
-			return nil, rejection
-		}
-		macs = append(macs, base64.StdEncoding.EncodeToString(by.key.(*macKey).sum([][]byte{message})))
-	}
-	return filled(body, "/notificationItems/*/NotificationRequestItem/additionalData/hmacSignature", macs...)
+	mac := by.key.(*macKey).sum([][]byte{message})
+	return filled(body, adyenFields()[adyenSignature], base64.StdEncoding.EncodeToString(mac))
 }
 
 // signBody makes the form around a payload, which is XML.

@@ -38,8 +38,9 @@ func twilioPreset() Preset {
 		Signed: "the URL, and the sorted fields of a form or the hash of another body (bodySHA256 in the query); HMAC-SHA1 in base64 in " + twilioHeader,
 		Secret: "the account's auth token as text",
 		Weak: []string{
-			"The idempotency token is not signed, and no time. The same request under another token is taken for a repetition; " +
+			"The idempotency token is not signed, and no time. The same body under another token is taken for a repetition; " +
 				"where a caller may legitimately press the same keys twice on one URL, choose unsigned_id: trust.",
+			"Requests without a body (GET) cannot be bound and can be replayed under any token.",
 			"Fields and values are signed without separators, so none of them counts as signed.",
 		},
 		Advice: []string{
@@ -116,8 +117,8 @@ func twilioFields(d *delivery.Delivery) ([]byte, *Rejection) {
 	if len(d.Body) == 0 {
 		return nil, nil
 	}
-	if !declaresForm(d.Header) {
-		return nil, reject(BodyNotCovered)
+	if !declaresForm(d.Header) || isDocument(d.Body) {
+		return nil, reject(BodyNotCovered) // JSON is covered by a hash only
 	}
 	fields, rejection := sortedFields(d.Body)
 	if rejection == nil && len(fields) == 0 {

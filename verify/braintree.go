@@ -1,9 +1,9 @@
 package verify
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // the sender derives its keys so
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -51,8 +51,8 @@ func (braintree) key(secret []byte) (any, error) {
 	if err := strictJSON(secret, &pair); err != nil {
 		return nil, err
 	}
-	if pair.Public == "" || pair.Private == "" {
-		return nil, errors.New("public_key or private_key is missing")
+	if err := cmp.Or(checkPart("public_key", pair.Public), checkPart("private_key", pair.Private)); err != nil {
+		return nil, err
 	}
 	derived := sha1.Sum([]byte(pair.Private)) //nolint:gosec // see above
 	mac, err := newMACKey("sha1", derived[:])

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -57,24 +55,20 @@ func newCertificates(client *http.Client) *certificates {
 	return &certificates{client: &bounded, kept: map[string]kept{}}
 }
 
-// amazonHost is a function for want of a constant regular expression.
-func amazonHost() *regexp.Regexp {
-	return regexp.MustCompile(`^sns\.[a-zA-Z0-9-]{3,}\.amazonaws\.com(\.cn)?$`)
+// maxURL bounds what is matched for a stranger, in bytes.
+const maxURL = 2048
+
+// amazonHost is SNS in any of Amazon's regions. sns.s3-us-west-2.amazonaws.com is none: it is a bucket that somebody called sns.
+const amazonHost = `^https://sns\.[a-z]{2,4}(-[a-z]+){1,2}-[0-9]{1,2}\.amazonaws\.com(\.cn)?/`
+
+// amazonURL tells whether a URL leads to SNS itself; path is a regular expression for what follows the host.
+func amazonURL(text, path string) bool {
+	return len(text) <= maxURL && regexp.MustCompile(amazonHost+path+"$").MatchString(text)
 }
 
-func amazonURL(text string) (*url.URL, bool) {
-	parsed, err := url.Parse(text)
-	if err != nil || len(text) > 2048 || parsed.Scheme != "https" || parsed.User != nil || parsed.Fragment != "" {
-		return nil, false
-	}
-	return parsed, amazonHost().MatchString(parsed.Host)
-}
-
-// snsCertificateURL tells whether a URL is one of Amazon's for certificates.
-func snsCertificateURL(text string) bool {
-	parsed, ok := amazonURL(text)
-	return ok && strings.HasSuffix(parsed.Path, ".pem") && parsed.RawQuery == ""
-}
+// snsCertificateURL tells whether a URL is one of Amazon's for certificates, in the only spelling that it has: under others
+// a stranger could have one certificate fetched and kept many times.
+func snsCertificateURL(text string) bool { return amazonURL(text, `[A-Za-z0-9_-]+\.pem`) }
 
 // get gives the certificate at a URL that snsCertificateURL accepts.
 func (c *certificates) get(url string, now time.Time) (*x509.Certificate, error) {
@@ -176,7 +170,7 @@ func (c *certificates) read(url string, limit int64) ([]byte, error) {
 func snsConfirm(c controlRequest) *delivery.Response {
 	url, _ := c.document.pointer("/SubscribeURL")
 	s, ok := c.scheme.(*sns)
-	if _, amazon := amazonURL(url); !ok || !amazon {
+	if !ok || !amazonURL(url, `[!-~]*`) {
 		return nil
 	}
 	if _, err := s.certs.read(url, 1<<20); err != nil {

@@ -47,15 +47,12 @@ func (c controlRequest) challenged(names ...string) (map[string]string, bool) {
 	return parameters(d, names, nil)
 }
 
-// signing is the credential whose secret makes an answer.
+// signing is the credential whose secret makes an answer; nil: none.
 func (c controlRequest) signing() *credential {
 	if c.by != nil {
 		return c.by
 	}
-	for by := range c.keys.live(c.now) {
-		return by
-	}
-	return nil
+	return c.keys.signing(c.now)
 }
 
 func emptyOK(controlRequest) *delivery.Response { return answerText(http.StatusOK, "", "") }

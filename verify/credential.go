@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,17 +15,37 @@ import (
 type CredentialInfo struct {
 	ID        string
 	Status    Status
-	NotBefore time.Time // zero: always
-	NotAfter  time.Time // zero: for ever
+	NotBefore time.Time // as configured, or as its certificate or key says where that is later; zero: always
+	NotAfter  time.Time // the same, where that is earlier; zero: for ever
 	// Fingerprint is the first 12 hex digits of SHA-256 over the secret, to compare two places with. It is empty where
 	// there is no secret: the sender's certificate is fetched.
 	Fingerprint string
 }
 
-// credential is a Credential whose secret was read.
+// credential is a Credential whose secret was read. Its validity is that of its key, too.
 type credential struct {
 	Credential
 	key any // of the scheme's own kind; nil when revoked
+}
+
+// limitedKey is a key with a validity of its own, as a certificate has. Zero: always, for ever.
+type limitedKey interface {
+	validity() (notBefore, notAfter time.Time)
+}
+
+// limit narrows the credential's validity to that of its key.
+func (c *credential) limit() {
+	key, limited := c.key.(limitedKey)
+	if !limited {
+		return
+	}
+	notBefore, notAfter := key.validity()
+	if notBefore.After(c.NotBefore) {
+		c.NotBefore = notBefore
+	}
+	if !notAfter.IsZero() && (c.NotAfter.IsZero() || notAfter.Before(c.NotAfter)) {
+		c.NotAfter = notAfter
+	}
 }
 
 // live tells whether the credential verifies at a time. Both ends of its validity count as valid.
@@ -60,6 +81,18 @@ func (r ring) live(now time.Time) iter.Seq[*credential] {
 			}
 		}
 	}
+}
+
+// signing is the credential to sign with: the first that is active, or else the first that is retiring; nil: none is live.
+func (r ring) signing(now time.Time) *credential {
+	var out *credential
+	for c := range r.live(now) {
+		if c.Status == Active {
+			return c
+		}
+		out = cmp.Or(out, c)
+	}
+	return out
 }
 
 func newRing(credentials []Credential, s scheme) (ring, error) {
@@ -123,8 +156,12 @@ func newCredential(c Credential, s scheme) (*credential, error) {
 		return made, nil // it never verifies, so its secret may already be gone
 	}
 	key, err := readKey(c, s)
+	if err != nil {
+		return nil, err
+	}
 	made.key = key
-	return made, err
+	made.limit()
+	return made, nil
 }
 
 func readKey(c Credential, s scheme) (any, error) {

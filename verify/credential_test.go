@@ -44,6 +44,42 @@ func TestCredentialsInTime(t *testing.T) {
 	}
 }
 
+// A certificate or key that has a validity of its own ends with it: nothing is live then, which is not the sender's fault.
+func TestCredentialsEndWithTheirKeys(t *testing.T) {
+	judged := map[string]bool{}
+	for _, vector := range loadVectors(t) {
+		limited := vector.Provider == "paypal" || vector.Provider == "sns" || vector.Provider == "plaid"
+		if !limited || vector.Expect != "valid" || judged[vector.Provider] {
+			continue
+		}
+		judged[vector.Provider] = true
+		d, origin := vector.delivery(t)
+		cfg, now := vector.config(origin), time.Unix(vector.NowUnix, 0)
+		if vector.Provider == "plaid" {
+			cfg.Credentials[0].Secret = withPart(t, *vector.Secret, "expired_at", vector.NowUnix+3600)
+		}
+		v := mustNew(t, cfg)
+		info := v.Credentials()[0]
+		if info.NotAfter.IsZero() || !v.Live(now) || !v.Live(info.NotAfter) || v.Live(info.NotAfter.Add(time.Second)) {
+			t.Errorf("%s: live outside of its key's validity: %+v", vector.Provider, info)
+		}
+		if !info.NotBefore.IsZero() && v.Live(info.NotBefore.Add(-time.Second)) {
+			t.Errorf("%s: live before its key is: %+v", vector.Provider, info)
+		}
+		late := v.Explain(d, info.NotAfter.Add(time.Second))
+		if vector.Provider != "plaid" && !strings.Contains(late.Hint, "credential key made it") {
+			t.Errorf("%s, expired: %+v", vector.Provider, late)
+		}
+		cfg.Credentials[0].NotBefore, cfg.Credentials[0].NotAfter = now, now.Add(time.Minute)
+		if info := mustNew(t, cfg).Credentials()[0]; !info.NotBefore.Equal(now) || !info.NotAfter.Equal(now.Add(time.Minute)) {
+			t.Errorf("%s: a narrower validity became %+v", vector.Provider, info)
+		}
+	}
+	if len(judged) != 3 {
+		t.Errorf("judged only %v", judged)
+	}
+}
+
 func TestTheCredentialThatMatchedIsNamed(t *testing.T) {
 	cfg := ordersConfig()
 	cfg.Credentials = []Credential{

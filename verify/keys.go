@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -35,8 +36,8 @@ func metaSecret(secret []byte) (any, error) {
 		if err := strictJSON(secret, &pair); err != nil {
 			return nil, err
 		}
-		if pair.AppSecret == "" || pair.VerifyToken == "" {
-			return nil, errors.New("app_secret or verify_token is missing")
+		if err := cmp.Or(checkPart("app_secret", pair.AppSecret), checkPart("verify_token", pair.VerifyToken)); err != nil {
+			return nil, err
 		}
 		app, token = []byte(pair.AppSecret), []byte(pair.VerifyToken)
 	}
@@ -62,6 +63,9 @@ func boxSecret(secret []byte) (any, error) {
 	for _, text := range texts {
 		if text == "" {
 			continue
+		}
+		if err := checkPart("primary or secondary", text); err != nil {
+			return nil, err
 		}
 		key, err := newMACKey("sha256", []byte(text))
 		if err != nil {

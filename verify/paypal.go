@@ -28,6 +28,10 @@ type payPalKey struct {
 	public  *rsa.PublicKey
 }
 
+func (k *payPalKey) validity() (notBefore, notAfter time.Time) {
+	return k.cert.NotBefore, k.cert.NotAfter
+}
+
 const payPalID = "Paypal-Transmission-Id"
 
 func payPalPreset() Preset {
@@ -56,8 +60,11 @@ func (payPal) key(secret []byte) (any, error) {
 	if err := strictJSON(secret, &pair); err != nil {
 		return nil, err
 	}
-	if pair.WebhookID == "" || strings.Contains(pair.WebhookID, "|") {
-		return nil, errors.New("webhook_id is missing")
+	if err := checkPart("webhook_id", pair.WebhookID); err != nil {
+		return nil, err
+	}
+	if strings.Contains(pair.WebhookID, "|") {
+		return nil, errors.New("webhook_id: | is the separator of the signed text")
 	}
 	cert, public, err := rsaCertificate([]byte(pair.CertPEM))
 	if err != nil {
@@ -81,10 +88,6 @@ func rsaCertificate(text []byte) (*x509.Certificate, *rsa.PublicKey, error) {
 		return nil, nil, errors.New("not an RSA key of at least 2048 bits")
 	}
 	return cert, public, nil
-}
-
-func validAt(cert *x509.Certificate, now time.Time) bool {
-	return !now.Before(cert.NotBefore) && !now.After(cert.NotAfter)
 }
 
 func (payPal) presented(h http.Header) bool {
@@ -142,18 +145,12 @@ func (payPal) verify(d *delivery.Delivery, now time.Time, keys ring) (evidence, 
 	if err != nil || len(text) > 2048 {
 		return evidence{}, reject(SignatureMalformed)
 	}
-	fault := CredentialUnknown
 	for c := range keys.live(now) {
 		key := c.key.(*payPalKey)
-		if !validAt(key.cert, now) {
-			fault = CertificateRefused
-			continue
-		}
-		fault = SignatureMismatch
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%s|%d", id, stamp, key.webhook, crc32.ChecksumIEEE(d.Body)))
 		if rsa.VerifyPKCS1v15(key.public, crypto.SHA256, sum[:], signature) == nil {
 			return evidence{by: c, at: at, covered: [][]byte{[]byte(id)}}, nil
 		}
 	}
-	return evidence{}, reject(fault)
+	return evidence{}, reject(SignatureMismatch)
 }

@@ -27,6 +27,8 @@ type plaidKey struct {
 	expired time.Time // zero: not
 }
 
+func (k *plaidKey) validity() (notBefore, notAfter time.Time) { return time.Time{}, k.expired }
+
 const (
 	plaidHeader    = "Plaid-Verification"
 	plaidTolerance = 5 * time.Minute
@@ -62,8 +64,11 @@ func (plaid) key(secret []byte) (any, error) {
 		return nil, errors.New("not a JSON Web Key")
 	}
 	public, ok := out.jwk.Key.(*ecdsa.PublicKey)
-	if !ok || public.Curve != elliptic.P256() || !out.jwk.IsPublic() || out.jwk.KeyID == "" {
-		return nil, errors.New("not a public key on P-256 with a kid")
+	if !ok || public.Curve != elliptic.P256() || !out.jwk.IsPublic() {
+		return nil, errors.New("not a public key on P-256")
+	}
+	if err := checkPart("kid", out.jwk.KeyID); err != nil {
+		return nil, err
 	}
 	if more.ExpiredAt != nil {
 		out.expired = time.Unix(*more.ExpiredAt, 0)
@@ -83,7 +88,7 @@ func (plaid) verify(d *delivery.Delivery, now time.Time, keys ring) (evidence, *
 	fault := CredentialUnknown
 	for c := range keys.live(now) {
 		key := c.key.(*plaidKey)
-		if key.jwk.KeyID != kid || !key.expired.IsZero() && !now.Before(key.expired) {
+		if key.jwk.KeyID != kid {
 			continue
 		}
 		fault = SignatureMismatch

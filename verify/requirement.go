@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // requirement is a signed field that must have one of some values.
@@ -31,13 +32,26 @@ func newRequirements(cfg Config, p Preset, s scheme, tree *pointerTree) ([]requi
 		}
 		out = append(out, requirement{slot, cfg.Require[pointer]})
 	}
-	if len(p.Require) > 0 && len(cfg.Require) == 0 && !cfg.SignatureOnly {
-		faults = append(faults, fmt.Errorf("require: missing; %s needs one of %q", p.Name, p.Require))
+	if len(p.Require) > 0 && !cfg.SignatureOnly && !slices.ContainsFunc(p.Require, cfg.requires) {
+		faults = append(faults, fmt.Errorf("require: %s is missing, without which a signature of %s proves nothing",
+			strings.Join(p.Require, " or "), p.Name))
 	}
 	return out, errors.Join(faults...)
 }
 
-func (r requirement) met(d *document) bool {
+func (c Config) requires(pointer string) bool {
+	_, found := c.Require[pointer]
+	return found
+}
+
+// meets tells whether a required field has one of its values.
+func (d *document) meets(r requirement) bool {
 	value, state := d.scalar(r.slot)
 	return state == present && slices.Contains(r.values, value)
+}
+
+// refutes tells whether a required field is there and has another value.
+func (d *document) refutes(r requirement) bool {
+	_, state := d.scalar(r.slot)
+	return state == present && !d.meets(r)
 }

@@ -22,6 +22,9 @@ func checkSecret(secret []byte) error {
 	return nil
 }
 
+// checkPart refuses what is surely no secret as a part of a larger one.
+func checkPart(name, part string) error { return field(name, checkSecret([]byte(part))) }
+
 // decodeSecret reads a secret as a sender's dashboard shows it. The error never holds a part of it.
 func decodeSecret(secret []byte, form string) ([]byte, error) {
 	switch form {

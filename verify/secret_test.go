@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,60 @@ func TestSecretsOfTheWrongKindAreRefused(t *testing.T) {
 			t.Errorf("%s takes %s", provider, secret)
 		}
 	}
+}
+
+// TestBlankPartsOfSecretsAreRefused: each part of a secret in JSON is one, and a blank one would be a key that all know.
+func TestBlankPartsOfSecretsAreRefused(t *testing.T) {
+	for provider, c := range map[string]struct {
+		good  string
+		parts []string
+	}{
+		"braintree": {`{"public_key":"pub-9173","private_key":"priv-9173"}`, []string{"public_key", "private_key"}},
+		"box":       {`{"primary":"one-9173","secondary":"two-9173"}`, []string{"primary", "secondary"}},
+		"meta":      {`{"app_secret":"app-9173","verify_token":"token-9173"}`, []string{"app_secret", "verify_token"}},
+		"paypal":    {vectorSecret(t, "paypal"), []string{"webhook_id", "cert_pem"}},
+		"plaid":     {vectorSecret(t, "plaid"), []string{"kid", "x"}},
+	} {
+		p, _ := LookupPreset(provider)
+		cfg := sampleConfig(p, nil)
+		cfg.Credentials[0].Secret = []byte(c.good)
+		mustNew(t, cfg)
+		for _, part := range c.parts {
+			for _, blank := range []string{" ", "\t\r\n", "\x00", "\ufeff"} {
+				cfg.Credentials[0].Secret = withPart(t, c.good, part, blank)
+				if _, err := New(cfg); err == nil || strings.Contains(err.Error(), "9173") {
+					t.Errorf("%s, %s of %q: %v", provider, part, blank, err)
+				}
+			}
+		}
+	}
+}
+
+// vectorSecret is the secret of a provider's first vector.
+func vectorSecret(t *testing.T, provider string) string {
+	t.Helper()
+	for _, v := range loadVectors(t) {
+		if v.Provider == provider {
+			return *v.Secret
+		}
+	}
+	t.Fatalf("no vector of %s", provider)
+	return ""
+}
+
+// withPart is a secret in JSON with another value for one part.
+func withPart(t *testing.T, secret, part string, value any) []byte {
+	t.Helper()
+	var parts map[string]any
+	if err := json.Unmarshal([]byte(secret), &parts); err != nil {
+		t.Fatal(err)
+	}
+	parts[part] = value
+	out, err := json.Marshal(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestRevokedCredentialsNeedNoSecret: whoever revokes a credential may already have removed its file.

@@ -59,10 +59,8 @@ func (v *Verifier) SignBody(d *delivery.Delivery, now time.Time) ([]byte, error)
 }
 
 func (v *Verifier) signing(now time.Time) (*credential, error) {
-	for c := range v.keys.live(now) {
-		if c.Status == Active {
-			return c, nil
-		}
+	if by := v.keys.signing(now); by != nil && by.Status == Active {
+		return by, nil
 	}
 	return nil, errors.New("no active credential")
 }

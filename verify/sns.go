@@ -22,6 +22,13 @@ type sns struct {
 // snsKey is a pinned certificate; nil stands for those that are fetched.
 type snsKey struct{ cert *x509.Certificate }
 
+func (k *snsKey) validity() (notBefore, notAfter time.Time) {
+	if k.cert == nil {
+		return
+	}
+	return k.cert.NotBefore, k.cert.NotAfter
+}
+
 // snsFields are all fields that are read, by slot.
 func snsFields() []string {
 	return []string{
@@ -46,6 +53,8 @@ func snsPreset() Preset {
 		Weak: []string{
 			"The signature shows that some topic of Amazon sent a message, which is why require: {/TopicArn: […]} is mandatory.",
 			"UnsubscribeURL, message attributes and x-amz-sns headers are not signed.",
+			"With {fetch: sender}, whoever knows the topic can hold up the first fetch of a new certificate by made-up addresses: deliveries " +
+				"get 503 meanwhile. A pinned certificate needs no fetch.",
 			"Version 1 uses SHA-1: set SignatureVersion 2 on the topic.",
 		},
 		Advice: []string{
@@ -188,14 +197,14 @@ func (s *sns) find(m snsMessage, now time.Time, keys ring, text, signature []byt
 }
 
 func (s *sns) certificate(key *snsKey, url string, now time.Time) (*x509.Certificate, *Rejection) {
-	cert := key.cert
-	if cert == nil {
-		var err error
-		if cert, err = s.certs.get(url, now); err != nil {
-			return nil, reject(CertificateUnavailable)
-		}
+	if key.cert != nil {
+		return key.cert, nil
 	}
-	if !validAt(cert, now) {
+	cert, err := s.certs.get(url, now)
+	switch {
+	case err != nil:
+		return nil, reject(CertificateUnavailable)
+	case now.Before(cert.NotBefore) || now.After(cert.NotAfter):
 		return nil, reject(CertificateRefused)
 	}
 	return cert, nil

@@ -262,6 +262,14 @@ func TestOnlyAmazonsURLsAreAsked(t *testing.T) {
 		"https://sns.us-west-2.amazonaws.com@attacker.example/a.pem", "https://sns.us-west-2.amazonaws.com:8443/a.pem",
 		"https://xsns.us-west-2.amazonaws.com/a.pem", "https://s3.us-west-2.amazonaws.com/a.pem", "https://sns.us-west-2.amazonaws.com/a.pem?x=1",
 		"https://sns.us-west-2.amazonaws.com/a.pem#.pem", "https://sns.a.b.amazonaws.com/a.pem", "https://sns.us-west-2.amazonaws.com\n/a.pem",
+		// Buckets called sns, and other services' names.
+		"https://sns.s3-us-west-2.amazonaws.com/a.pem", "https://sns.s3-website-us-west-2.amazonaws.com/a.pem", "https://sns.s3.amazonaws.com/a.pem",
+		"https://sns.s3-fips-us-gov-west-1.amazonaws.com/a.pem", "https://sns.s3-accelerate.amazonaws.com/a.pem", "https://sns.compute-1.amazonaws.com/a.pem",
+		"https://sns.amazonaws.com/a.pem", "https://sns.us-west-2.amazonaws.com.cn.attacker.example/a.pem",
+		// Other spellings of one certificate.
+		"https://SNS.us-west-2.amazonaws.com/a.pem", "https://sns.US-WEST-2.amazonaws.com/a.pem", "HTTPS://sns.us-west-2.amazonaws.com/a.pem",
+		"https://sns.us-west-2.amazonaws.com:443/a.pem", "https://sns.us-west-2.amazonaws.com/%61.pem", "https://sns.us-west-2.amazonaws.com//a.pem",
+		"https://sns.us-west-2.amazonaws.com/./a.pem", "https://sns.us-west-2.amazonaws.com./a.pem", "https://sns.us-west-2.amazonaws.com/a.pem?",
 	} {
 		_, err := v.Authenticate(a.message(t, map[string]string{"SigningCertURL": url}), noon)
 		if reason, _ := reasonOf(t, err); reason != CertificateRefused {
@@ -273,13 +281,52 @@ func TestOnlyAmazonsURLsAreAsked(t *testing.T) {
 	}
 }
 
+func TestAllOfAmazonsRegionsAreAsked(t *testing.T) {
+	for _, host := range []string{
+		"us-east-1.amazonaws.com", "eu-central-2.amazonaws.com", "ap-southeast-7.amazonaws.com", "us-gov-west-1.amazonaws.com",
+		"us-iso-east-1.amazonaws.com", "us-isob-east-1.amazonaws.com", "mx-central-1.amazonaws.com", "cn-north-1.amazonaws.com.cn",
+		"cn-northwest-1.amazonaws.com.cn",
+	} {
+		if !snsCertificateURL("https://sns." + host + "/SimpleNotificationService-0123456789abcdef.pem") {
+			t.Errorf("a certificate from %s is refused", host)
+		}
+	}
+}
+
+// Strangers who do not know the topic get nothing fetched, so that they hold up nobody's certificate.
+func TestNothingIsFetchedForOtherTopics(t *testing.T) {
+	a := newAmazon(t)
+	v := mustNew(t, a.config())
+	for i := range 3 * maxFetchesAtOnce {
+		url := fmt.Sprintf("https://sns.us-west-2.amazonaws.com/made-up-%d.pem", i)
+		for _, arn := range []string{topic + "-other", ""} {
+			_, err := v.Authenticate(a.message(t, map[string]string{"SigningCertURL": url, "TopicArn": arn}), noon)
+			if reason, event := reasonOf(t, err); reason != RequirementUnmet || event {
+				t.Errorf("topic %q: %v", arn, err)
+			}
+		}
+	}
+	if n := a.asked.Load(); n != 0 {
+		t.Errorf("%d fetches", n)
+	}
+	if _, err := v.Authenticate(a.message(t, nil), noon); err != nil {
+		t.Errorf("a genuine delivery: %v", err)
+	}
+}
+
 func TestTopicIsRequired(t *testing.T) {
 	a := newAmazon(t)
 	cfg := a.config()
-	cfg.Require = nil
-	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "require: missing") {
-		t.Errorf("without require: %v", err)
+	for name, require := range map[string]map[string][]string{
+		"nothing": nil, "a type only": {"/Type": {"Notification"}}, "a message only": {"/MessageId": {"m-1"}, "/Message": {"hello"}},
+	} {
+		cfg.Require = require
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "require: /TopicArn is missing") {
+			t.Errorf("requiring %s: %v", name, err)
+		}
 	}
+	cfg.Require = map[string][]string{"/TopicArn": {topic}, "/Type": {"Notification"}}
+	mustNew(t, cfg)
 	cfg.Require = map[string][]string{"/UnsubscribeURL": {"x"}}
 	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "require./UnsubscribeURL") {
 		t.Errorf("requiring what is not signed: %v", err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
@@ -117,12 +118,16 @@ func (v *Verifier) authenticate(doc *document, now time.Time) (evidence, *Reject
 		// The signature would be read from the body as it is, and the event from what it decodes to.
 		return evidence{}, reject(BodyRefused)
 	}
+	if _, fetches := v.scheme.(fetcher); fetches && slices.ContainsFunc(v.require, doc.refutes) {
+		// Even a good signature would not help it, so nothing is fetched for it.
+		return evidence{}, reject(RequirementUnmet)
+	}
 	found, rejection := v.scheme.verify(doc.delivery, now, v.keys)
 	if rejection != nil {
 		return found, rejection
 	}
 	for _, must := range v.require {
-		if !must.met(doc) {
+		if !doc.meets(must) {
 			return found, reject(RequirementUnmet)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // control is one kind of a sender's control messages.
 type control struct {
 	name string
-	// unsigned messages carry no signature: they are known by their exact method, parameters and empty body, and they are
-	// looked for only where there is no signature.
+	// unsigned messages need no signature: they are known by their exact method, parameters and empty body. Where there is a
+	// signature all the same, it has to verify.
 	unsigned bool
 	// awaits tells from the headers alone whether an unsigned message is possible; nil: it has no body.
 	awaits func(h http.Header) bool
@@ -25,7 +25,7 @@ type control struct {
 type controlRequest struct {
 	document *document
 	now      time.Time
-	by       *credential // that verified; nil for unsigned messages
+	by       *credential // that verified; nil where there is no signature
 	keys     ring
 	scheme   scheme
 }
@@ -43,13 +43,13 @@ func (v *Verifier) awaitsControl(h http.Header) bool {
 	return false
 }
 
-// control finds the control message that a request is. Messages with and without a signature are never mixed up.
+// control finds the control message that a request is. Nothing unsigned passes for a message that needs a signature.
 func (v *Verifier) control(c controlRequest) (control, bool) {
 	if v.handshake == HandshakeOff {
 		return control{}, false
 	}
 	for _, known := range v.preset.controls {
-		if known.unsigned == (c.by == nil) && known.recognises(c) {
+		if (known.unsigned || c.by != nil) && known.recognises(c) {
 			return known, true
 		}
 	}

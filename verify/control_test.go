@@ -243,3 +243,61 @@ func TestMetaVerifyToken(t *testing.T) {
 		}
 	}
 }
+
+// Okta sends its Authorization in every request, the verification too, and the hook is refused without an answer to that.
+func TestOktaVerifiesWithAndWithoutAuthorization(t *testing.T) {
+	for _, handshake := range []Handshake{HandshakePass, HandshakeAnswer} {
+		cfg := Config{Scope: "acme/okta", Provider: "okta", Handshake: handshake, Credentials: []Credential{{ID: "key", Secret: []byte("hook-secret")}}}
+		v := mustNew(t, cfg)
+		for authorization, by := range map[string]string{"hook-secret": "key", "": ""} {
+			d := &delivery.Delivery{Method: "GET", Target: "/in", Header: http.Header{"X-Okta-Verification-Challenge": {"abc-123"}}}
+			if authorization != "" {
+				d.Header.Set("Authorization", authorization)
+			}
+			proof, err := v.Authenticate(d, noon)
+			if err != nil || proof.Control == nil || proof.CredentialID != by || proof.EventID != "" {
+				t.Fatalf("%s, authorization %q: %+v, %v", handshake, authorization, proof, err)
+			}
+			answer := proof.Control.Answer
+			if (answer != nil) != (handshake == HandshakeAnswer) || answer != nil && string(answer.Body) != `{"verification":"abc-123"}` {
+				t.Errorf("%s, authorization %q: answer %+v", handshake, authorization, answer)
+			}
+			if verdict := v.Explain(d, noon); verdict.Verdict != "control" || verdict.CredentialID != by {
+				t.Errorf("%s, authorization %q: explained as %+v", handshake, authorization, verdict)
+			}
+			d.Header.Set("Authorization", "wrong")
+			if proof, err := v.Authenticate(d, noon); err == nil {
+				t.Errorf("another's authorization: %+v", proof)
+			}
+		}
+	}
+}
+
+// The active credential makes the answers: a sender may have forgotten the retiring one.
+func TestChallengesAreAnsweredWithTheActiveCredential(t *testing.T) {
+	for provider, c := range map[string]struct{ old, young, target string }{
+		"x-twitter": {"old-secret", "new-secret", "/in?crc_token=9b4507b3"},
+		"braintree": {
+			`{"public_key":"old","private_key":"old-key"}`, `{"public_key":"new","private_key":"new-key"}`,
+			"/in?bt_challenge=20f9f8ed05f77439fe955c977e4c8a53",
+		},
+	} {
+		answer := func(credentials ...Credential) string {
+			cfg := Config{Scope: "acme/rotated", Provider: provider, Handshake: HandshakeAnswer, Credentials: credentials}
+			proof, err := mustNew(t, cfg).Authenticate(&delivery.Delivery{Method: "GET", Target: c.target, Header: http.Header{}}, noon)
+			if err != nil || proof.Control == nil || proof.Control.Answer == nil {
+				t.Fatalf("%s: %+v, %v", provider, proof, err)
+			}
+			return string(proof.Control.Answer.Body)
+		}
+		old := Credential{ID: "old", Secret: []byte(c.old), Status: Retiring}
+		young := Credential{ID: "new", Secret: []byte(c.young), Status: Active}
+		want := answer(young)
+		if answer(old, young) != want || answer(young, old) != want {
+			t.Errorf("%s: answered with the retiring credential", provider)
+		}
+		if answer(old) == want {
+			t.Errorf("%s: two secrets, one answer", provider)
+		}
+	}
+}

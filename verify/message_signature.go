@@ -28,6 +28,8 @@ func messageSignaturePreset() Preset {
 		Secret: "a public key in PEM (RSA for rsa-pss-sha512, P-256, P-384, Ed25519), or base64 of a shared secret for hmac-sha256",
 		Weak: []string{
 			"The event ID is signed only where the sender lists its header as a component; otherwise it is bound to the body.",
+			"Of the components only content-digest is demanded. A signature without @method, @authority and @path verifies on every route " +
+				"with the same key, and with any target: give each route a key of its own.",
 		},
 		Advice: []string{
 			"Let the sender cover @method, @authority, @path, content-digest and the header of the event ID.",

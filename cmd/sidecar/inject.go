@@ -26,7 +26,7 @@ func (p *program) inject(_ context.Context, args []string) error {
 	options.Image = defaultImage()
 	options.Bind(flags.FlagSet)
 	how.bind(flags)
-	flags.BoolVar(&how.check, "check", false, "change nothing, tell whether a way round the sidecar is open (exit status 2)")
+	flags.BoolVar(&how.check, "check", false, "change nothing, tell whether the manifests lead round the sidecar (exit status 2)")
 	flags.StringVar(&how.emit, "emit", "", "print the change as a kustomize component or as values of a chart: kustomize or values")
 	flags.StringVar(&how.keys.Containers, "key", "", "for --emit=values: the chart's key for containers (extraContainers, native extraInitContainers)")
 	flags.StringVar(&how.keys.Volumes, "volumes-key", "extraVolumes", "for --emit=values: the chart's key for volumes")
@@ -85,17 +85,20 @@ func (p *program) report(notes []inject.Note) {
 }
 
 func (p *program) checkManifests(input []byte, options inject.Options) error {
-	ways, err := inject.Ways(input, options)
+	found, err := inject.Check(input, options)
 	if err != nil {
 		return err
 	}
-	for _, way := range ways {
+	for _, unclosed := range found.Unclosed {
+		fmt.Fprintln(p.err, "warning: "+unclosed)
+	}
+	for _, way := range found.Open {
 		fmt.Fprintln(p.err, "open: "+way)
 	}
-	if len(ways) > 0 {
-		return fmt.Errorf("%w: %d found", inject.ErrOpen, len(ways))
+	if len(found.Open) > 0 {
+		return fmt.Errorf("%w: %d found", inject.ErrOpen, len(found.Open))
 	}
-	fmt.Fprintln(p.err, "no way round the sidecar in these manifests")
+	fmt.Fprintf(p.err, "no Service, host port or policy in these manifests leads round the sidecar of %s\n", strings.Join(found.Guarded, ", "))
 	return nil
 }
 

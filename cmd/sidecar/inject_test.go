@@ -48,7 +48,9 @@ func TestInjectAndBackThroughPipes(t *testing.T) {
 	if !strings.Contains(report, "deployment/app: injected") || !strings.Contains(report, "service/app: port 80: targetPort http -> 8700") {
 		t.Errorf("the report is %s", report)
 	}
-	if status, _, report := piped(injected, "inject", "--check"); status != exitDone {
+	status, _, report = piped(injected, "inject", "--check")
+	if status != exitDone || !strings.Contains(report, "leads round the sidecar of deployment/app\n") ||
+		!strings.Contains(report, "warning: no NetworkPolicy in this input restricts the pods of deployment/app: whoever reaches port 8080") {
 		t.Errorf("the check ends with %d: %s", status, report)
 	}
 	status, back, report := piped(injected, "uninject")
@@ -75,6 +77,10 @@ func TestInjectStatuses(t *testing.T) {
 		"no such file":        {"", []string{"inject", "-f", "/nonexistent.yaml"}, exitFailed, "nonexistent"},
 		"an open way": {strings.Replace(injected, "targetPort: 8700", "targetPort: http", 1), []string{"inject", "--check"}, exitUsage,
 			"open: service/app port 80 reaches port 8080 of deployment/app"},
+		"an open policy": {injected + "---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: n}\nspec: {podSelector: {}, ingress: [{}]}\n",
+			[]string{"inject", "--check"}, exitUsage, "open: networkpolicy/n opens every port of deployment/app, 8080 included"},
+		"one that lost its sidecar": {injected + "---\n" + strings.NewReplacer("apps/", "apps/", "app", "b").Replace(manifests), []string{"inject", "--check", "--workload=deploy/app,deploy/b"},
+			exitUsage, "open: deployment/b has no sidecar"},
 		"no sidecar to check": {manifests, []string{"inject", "--check"}, exitUsage, "nothing"},
 		"nothing to undo":     {manifests, []string{"uninject"}, exitDone, ""},
 	} {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // planWorkload adds container and volumes to a pod template, and with Takeover renames the application's port.
@@ -105,12 +104,6 @@ func (r *run) renumber(plan *planner, w *workload, name string) error {
 	return nil
 }
 
-// Times in which a sidecar ends, by default: the drain delay and the shutdown timeout.
-const (
-	drain        = 28 * time.Second
-	defaultGrace = 30 * time.Second
-)
-
 // tell reports what was done to a workload, and what its owner should look at.
 func (r *run) tell(w *workload) {
 	kind := "container"
@@ -119,16 +112,8 @@ func (r *run) tell(w *workload) {
 	}
 	r.note(w.object, fmt.Sprintf("injected: %s %q, port %d -> %d of %s; ledger %s; guard %s",
 		kind, r.options.Name, w.listen, w.port, w.app.Name, w.ledger, strings.Join(r.options.Guard, ",")))
-	grace := defaultGrace
-	if w.pod.Spec.Grace != nil {
-		grace = time.Duration(*w.pod.Spec.Grace) * time.Second
-	}
-	if grace < drain {
-		r.warn(w.object, fmt.Sprintf("terminationGracePeriodSeconds %v is less than the %v that the sidecar may need to drain; raise it, or lower "+
-			"SIDECAR_SHUTDOWN_TIMEOUT with --env", grace.Seconds(), drain))
-	}
-	if w.native && w.pod.Spec.Grace != nil && grace == drain {
-		r.warn(w.object, "a native sidecar ends after the application, in what is left of terminationGracePeriodSeconds")
+	if text := w.ending(r.options).tooShort(); text != "" {
+		r.warn(w.object, text)
 	}
 	for _, port := range w.app.Ports {
 		if port.isTCP() && port.number() != w.port {

@@ -2,6 +2,7 @@ package inject_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,7 @@ func TestNothingIsInjectedByAccident(t *testing.T) {
 		"no guard":                 {deployment, func(o *inject.Options) { o.Guard = nil }, inject.ErrOptions},
 		"one port for two":         {deployment, func(o *inject.Options) { o.Probe = o.Listen }, inject.ErrOptions},
 		"seal keys elsewhere":      {deployment, func(o *inject.Options) { o.SealKeys = "../keys" }, inject.ErrOptions},
+		"an end without a time":    {deployment, func(o *inject.Options) { o.Env = []string{"SIDECAR_SHUTDOWN_TIMEOUT=soon"} }, inject.ErrOptions},
 		"a setting without value":  {deployment, func(o *inject.Options) { o.Env = []string{"X"} }, inject.ErrOptions},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,8 +211,8 @@ func TestPodsFirst(t *testing.T) {
 	if err != nil || string(back.Output) != string(first.Output) {
 		t.Errorf("got %v, %s", err, back.Output)
 	}
-	if ways, err := inject.Ways(first.Output, options(nil)); err != nil || len(ways) != 1 {
-		t.Errorf("the open Service is not found: %v, %v", ways, err)
+	if found, err := inject.Check(first.Output, options(nil)); err != nil || len(found.Open) != 1 {
+		t.Errorf("the open Service is not found: %v, %v", found, err)
 	}
 }
 
@@ -262,14 +264,25 @@ func TestObjectsFromAClusterAreCleaned(t *testing.T) {
 	}
 }
 
-func TestWaysRoundAreFound(t *testing.T) {
-	guarded, err := inject.Inject([]byte(app("Deployment", "app", "")+"---\n"+string(serviceOf("app"))), options(nil))
+// policy is a NetworkPolicy for some pods, with one rule.
+func policy(selector, rule string) string {
+	return "---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: n}\nspec:\n  podSelector: " + selector +
+		"\n  policyTypes: [Ingress]\n  ingress: [" + rule + "]\n"
+}
+
+// guarded is a Deployment with the sidecar and its Service.
+func guarded(t *testing.T) string {
+	t.Helper()
+	result, err := inject.Inject([]byte(app("Deployment", "app", "")+"---\n"+string(serviceOf("app"))), options(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := string(guarded.Output)
-	policy := "---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: n}\nspec:\n  podSelector: {matchLabels: {app: app}}\n" +
-		"  ingress: [{ports: [{port: 8000, endPort: 9000}]}]\n"
+	return string(result.Output)
+}
+
+func TestWaysRoundAreFound(t *testing.T) {
+	good := guarded(t)
+	const pods = "{matchLabels: {app: app}}"
 	for name, test := range map[string]struct{ input, want string }{
 		"a Service by name":         {strings.Replace(good, "targetPort: 8700", "targetPort: http", 1), "service/app port 80 reaches port 8080"},
 		"a Service by number":       {strings.Replace(good, "targetPort: 8700", "targetPort: 8080", 1), "reaches port 8080"},
@@ -277,20 +290,67 @@ func TestWaysRoundAreFound(t *testing.T) {
 		"a port name that is twice": {strings.Replace(good, "sc-webhook", "http", 1), "two ports named http"},
 		"the host's network":        {strings.Replace(good, "      containers:", "      hostNetwork: true\n      containers:", 1), "hostNetwork"},
 		"the host's port":           {strings.Replace(good, "containerPort: 8080}", "containerPort: 8080, hostPort: 8080}", 1), "hostPort 8080"},
-		"a policy":                  {good + policy, "networkpolicy/n opens port 8080"},
+		"a policy":                  {good + policy(pods, "{ports: [{port: 8080}]}"), "networkpolicy/n opens port 8080"},
+		"a policy by name":          {good + policy(pods, "{ports: [{port: http}]}"), "networkpolicy/n opens port 8080"},
+		"a range":                   {good + policy(pods, "{ports: [{port: 8000, endPort: 9000}]}"), "networkpolicy/n opens port 8080"},
+		"a rule for every port":     {good + policy(pods, "{from: [{podSelector: {}}]}"), "networkpolicy/n opens every port of deployment/app, 8080 included"},
+		"a rule that says nothing":  {good + policy(pods, "{}"), "every port"},
+		"a whole protocol":          {good + policy(pods, "{ports: [{protocol: TCP}]}"), "opens port 8080"},
+		"a policy for all pods":     {good + policy("{}", "{}"), "every port"},
+		"a policy by expressions":   {good + policy("{matchExpressions: [{key: app, operator: In, values: [b, app]}]}", "{}"), "every port"},
 		"no sidecar":                {app("Deployment", "app", ""), "deployment/app has no sidecar"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ways, err := inject.Ways([]byte(test.input), options(nil))
-			if err != nil || len(ways) != 1 || !strings.Contains(ways[0], test.want) {
-				t.Errorf("got %v, %v, want %s", ways, err, test.want)
+			found, err := inject.Check([]byte(test.input), options(nil))
+			if err != nil || len(found.Open) != 1 || !strings.Contains(found.Open[0], test.want) {
+				t.Errorf("got %v, %v, want %s", found, err, test.want)
 			}
 		})
 	}
-	if ways, err := inject.Ways([]byte(good), inject.Defaults()); err != nil || len(ways) != 0 {
-		t.Errorf("got %v, %v", ways, err)
+	if found, err := inject.Check([]byte(good), inject.Defaults()); err != nil || len(found.Open) != 0 || !slices.Equal(found.Guarded, []string{"deployment/app"}) {
+		t.Errorf("got %v, %v", found, err)
 	}
-	if _, err := inject.Ways([]byte(app("Deployment", "app", "")), inject.Defaults()); !errors.Is(err, inject.ErrNoMatch) {
+	if _, err := inject.Check([]byte(app("Deployment", "app", "")), inject.Defaults()); !errors.Is(err, inject.ErrNoMatch) {
 		t.Errorf("a stream without a sidecar: %v", err)
+	}
+}
+
+// Of pods that no policy of the input restricts the check says so: pod-ip:8080 may be open.
+func TestPodsWithoutAPolicyAreTold(t *testing.T) {
+	good := guarded(t)
+	const sidecarOnly = "{ports: [{port: 8700}, {port: 8080, protocol: UDP}]}"
+	for name, test := range map[string]struct {
+		policy string
+		closed bool
+	}{
+		"none":                {"", false},
+		"for these pods":      {policy("{matchLabels: {app: app}}", sidecarOnly), true},
+		"for all pods":        {policy("{}", sidecarOnly), true},
+		"for others' pods":    {policy("{matchLabels: {app: b}}", sidecarOnly), false},
+		"for all but these":   {policy("{matchExpressions: [{key: app, operator: NotIn, values: [app]}]}", sidecarOnly), false},
+		"for pods with it":    {policy("{matchExpressions: [{key: app, operator: Exists}]}", sidecarOnly), true},
+		"for pods without it": {policy("{matchExpressions: [{key: app, operator: DoesNotExist}]}", sidecarOnly), false},
+		"for what goes out":   {strings.Replace(policy("{}", sidecarOnly), "[Ingress]", "[Egress]", 1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := inject.Check([]byte(good+test.policy), options(nil))
+			if err != nil || len(found.Open) != 0 || (len(found.Unclosed) == 0) != test.closed {
+				t.Errorf("got %v, %v", found, err)
+			}
+		})
+	}
+}
+
+// A rule that opens more than the application's port cannot be pointed at the sidecar. Without the policy more would be
+// open, so inject goes on, and says it.
+func TestRulesThatStayOpenAreWarnedOf(t *testing.T) {
+	for rule, want := range map[string]string{
+		"{from: [{podSelector: {}}]}":            "networkpolicy/n: opens every port of deployment/app, 8080 included",
+		"{ports: [{port: 8000, endPort: 9000}]}": "networkpolicy/n: opens port 8080 of deployment/app",
+	} {
+		result, err := inject.Inject([]byte(app("Deployment", "app", "")+policy("{matchLabels: {app: app}}", rule)), options(nil))
+		if err != nil || !strings.Contains(lines(result.Notes), "warning: "+want) {
+			t.Errorf("%s: got %v, %s", rule, err, lines(result.Notes))
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -30,6 +31,35 @@ func stringMap(n *yaml.Node) map[string]string {
 		return map[string]string{}
 	}
 	return labels
+}
+
+// matches tells whether a LabelSelector matches labels. One that says nothing matches all.
+func matches(selector *yaml.Node, labels map[string]string) bool {
+	for key, value := range stringMap(child(selector, "matchLabels")) {
+		if found, there := labels[key]; !there || found != value {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(itemsOf(child(selector, "matchExpressions")), func(expression *yaml.Node) bool {
+		return !isMet(expression, labels)
+	})
+}
+
+// isMet tells whether labels meet an expression of a LabelSelector. One that is none, which the API refuses, is not met.
+func isMet(expression *yaml.Node, labels map[string]string) bool {
+	value, there := labels[textOf(child(expression, "key"))]
+	listed := slices.ContainsFunc(itemsOf(child(expression, "values")), func(one *yaml.Node) bool { return textOf(one) == value })
+	switch textOf(child(expression, "operator")) {
+	case "In":
+		return there && listed
+	case "NotIn":
+		return !there || !listed
+	case "Exists":
+		return there
+	case "DoesNotExist":
+		return !there
+	}
+	return false
 }
 
 // selects tells whether a selector that is not empty matches labels.

@@ -14,7 +14,7 @@ func (r *run) loopback(plan *planner, w *workload) error {
 	if len(r.options.Loopback) == 0 {
 		return nil
 	}
-	for _, one := range []probe{w.app.Liveness, w.app.Readiness, w.app.Startup, w.app.Lifecycle.PostStart, w.app.Lifecycle.PreStop} {
+	for _, one := range []probe{w.app.Liveness, w.app.Readiness, w.app.Startup, w.app.Lifecycle.PostStart, w.app.Lifecycle.PreStop.Probe} {
 		if one.HTTP.Port != "" || one.TCP.Port != "" {
 			return errProbed
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Options say what to inject where. Zero values are not defaults: begin with Defaults.
@@ -132,8 +133,15 @@ func (o Options) check() error {
 		return wrong("a guard is needed: the folder of the routes, such as /webhooks")
 	}
 	for _, pair := range slices.Concat(o.Env, o.Loopback) {
-		if name, _, ok := strings.Cut(pair, "="); !ok || !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
 			return wrong("env %q is not NAME=VALUE", pair)
+		}
+		if name != drainDelay && name != shutdownTimeout {
+			continue
+		}
+		if took, err := time.ParseDuration(value); err != nil || took < 0 {
+			return wrong("env %q: want a time such as 25s", pair)
 		}
 	}
 	if !regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$`).MatchString(o.Name) {

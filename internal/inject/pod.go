@@ -38,7 +38,7 @@ type container struct {
 	Startup   probe `yaml:"startupProbe"`
 	Lifecycle struct {
 		PostStart probe `yaml:"postStart"`
-		PreStop   probe `yaml:"preStop"`
+		PreStop   hook  `yaml:"preStop"`
 	} `yaml:"lifecycle"`
 
 	place pointer // from the template
@@ -63,6 +63,17 @@ type probe struct {
 
 type handler struct {
 	Port string `yaml:"port"`
+}
+
+// hook is what runs before a container gets its signal.
+type hook struct {
+	Probe probe `yaml:",inline"`
+	Exec  struct {
+		Command []string `yaml:"command"`
+	} `yaml:"exec"`
+	Sleep struct {
+		Seconds int `yaml:"seconds"`
+	} `yaml:"sleep"`
 }
 
 // podOf reads a pod template. Numbers and texts are told apart by who uses them, as the API does.
@@ -145,7 +156,7 @@ func (c *container) uses() map[string]pointer {
 		at    pointer
 	}{
 		{c.Liveness, pointer{"livenessProbe"}}, {c.Readiness, pointer{"readinessProbe"}}, {c.Startup, pointer{"startupProbe"}},
-		{c.Lifecycle.PostStart, pointer{"lifecycle", "postStart"}}, {c.Lifecycle.PreStop, pointer{"lifecycle", "preStop"}},
+		{c.Lifecycle.PostStart, pointer{"lifecycle", "postStart"}}, {c.Lifecycle.PreStop.Probe, pointer{"lifecycle", "preStop"}},
 	} {
 		for kind, handler := range map[string]handler{"httpGet": one.probe.HTTP, "tcpSocket": one.probe.TCP} {
 			if _, err := strconv.Atoi(handler.Port); err != nil && handler.Port != "" {

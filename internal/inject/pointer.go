@@ -130,6 +130,18 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
+// itemsOf are the items of a sequence, none where there is no sequence.
+func itemsOf(n *yaml.Node) []*yaml.Node {
+	if n = resolve(n); n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	items := make([]*yaml.Node, 0, len(n.Content))
+	for _, item := range n.Content {
+		items = append(items, resolve(item))
+	}
+	return items
+}
+
 // textOf is the value of a scalar, empty where there is none.
 func textOf(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {

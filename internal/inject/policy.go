@@ -2,28 +2,23 @@ package inject
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // planPolicy points the ports that a NetworkPolicy opens at the sidecar: what let clients in to the application lets them
-// in to the sidecar, and to the application no more.
+// in to the sidecar, and to the application no more. Of a rule that opens more than one port, closed warns.
 func (r *run) planPolicy(o *object, workloads []*workload) error {
 	w, shared := policyFor(o, workloads)
 	if w == nil {
 		return nil
 	}
 	plan := planner{root: o.root}
-	rules := child(o.root, "spec", "ingress")
-	for i := 0; rules != nil && i < len(rules.Content); i++ {
-		ports := child(rules.Content[i], "ports")
-		if ports == nil || len(ports.Content) == 0 {
-			r.warn(o, "a rule lets in to every port, the application's included")
-			continue
-		}
-		for j, port := range ports.Content {
-			if !r.opens(o, w, port) {
+	for i, rule := range itemsOf(child(o.root, "spec", "ingress")) {
+		for j, port := range itemsOf(child(rule, "ports")) {
+			if !w.openedAlone(port) {
 				continue
 			}
 			if shared != "" {
@@ -42,24 +37,25 @@ func (r *run) planPolicy(o *object, workloads []*workload) error {
 	return nil
 }
 
-// opens tells whether a port of a rule is the application's.
-func (r *run) opens(o *object, w *workload, port *yaml.Node) bool {
-	if protocol := textOf(child(port, "protocol")); protocol != "" && protocol != "TCP" {
-		return false
-	}
-	target := w.pod.resolve(textOf(child(port, "port")))
-	if end, err := strconv.Atoi(textOf(child(port, "endPort"))); err == nil && end > 0 {
-		if target <= w.port && w.port <= end {
-			r.warn(o, fmt.Sprintf("ports %d to %d include the application's port %d", target, end, w.port))
-		}
-		return false
-	}
-	return target == w.port
+// openedAlone tells whether a port of a policy's rule is the application's, and no other.
+func (w *workload) openedAlone(port *yaml.Node) bool {
+	name, end := textOf(child(port, "port")), textOf(child(port, "endPort"))
+	return end == "" && w.pod.resolve(name) == w.port && w.opened(port)
+}
+
+// isPolicy tells that an object is a NetworkPolicy.
+func (o *object) isPolicy() bool { return o.kind == "NetworkPolicy" && o.group == "networking.k8s.io" }
+
+// restricts tells whether a policy, one of ours included, says who may reach the pods of a workload.
+func (o *object) restricts(w *workload) bool {
+	types := itemsOf(child(o.root, "spec", "policyTypes"))
+	ingress := len(types) == 0 || slices.ContainsFunc(types, func(one *yaml.Node) bool { return textOf(one) == "Ingress" })
+	return o.isPolicy() && ingress && o.near(w.object) && matches(child(o.root, "spec", "podSelector"), w.pod.Metadata.Labels)
 }
 
 // policyFor is the selected workload that a policy is about, and one without a sidecar that it is about, too.
 func policyFor(o *object, workloads []*workload) (found *workload, shared string) {
-	if o.kind != "NetworkPolicy" || o.group != "networking.k8s.io" || o.annotation(madeKey) != "" {
+	if !o.isPolicy() || o.annotation(madeKey) != "" {
 		return nil, ""
 	}
 	selector := child(o.root, "spec", "podSelector")

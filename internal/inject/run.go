@@ -87,16 +87,28 @@ func Inject(input []byte, o Options) (Result, error) {
 	return Result{Output: []byte(output), Notes: r.notes, Changed: len(r.changes), changes: r.changes}, nil
 }
 
-// closed looks at the output as somebody who trusts nobody.
+// closed looks at the output as somebody who trusts nobody. Of a policy's rule it only warns: without the policy, the same
+// way would be open to more.
 func (r *run) closed(output string) error {
 	if len(r.changes) == 0 || r.options.PodsOnly {
 		return nil
 	}
-	ways, err := Ways([]byte(output), r.options)
-	if err == nil && len(ways) > 0 {
-		err = fmt.Errorf("%w: %s", ErrOpen, strings.Join(ways, "; "))
+	workloads, objects, err := surveyed([]byte(output), r.options)
+	if err != nil {
+		return err
 	}
-	return err
+	var open []string
+	for _, way := range waysOf(workloads, objects) {
+		if way.rule {
+			r.warn(way.object, way.text)
+			continue
+		}
+		open = append(open, way.String())
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("%w: %s", ErrOpen, strings.Join(open, "; "))
+	}
+	return nil
 }
 
 // read parses every document.

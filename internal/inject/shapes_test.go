@@ -107,8 +107,8 @@ func thereAndBack(t interface {
 	if !bytes.Equal(again.Output, output) {
 		t.Errorf("a second injection changes:\n%s", inject.Diff("once", "twice", string(output), string(again.Output)))
 	}
-	ways, err := inject.Ways(output, options)
-	if err != nil || len(ways) > 0 {
-		t.Errorf("ways round are open: %v, %v", ways, err)
+	found, err := inject.Check(output, options)
+	if err != nil || len(found.Open) > 0 {
+		t.Errorf("ways round are open: %v, %v", found.Open, err)
 	}
 }

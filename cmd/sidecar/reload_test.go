@@ -200,10 +200,19 @@ func TestCredentialsGrowTooOld(t *testing.T) {
 	if got := p.deliver("evt-1", firstKey); got != "200 applied" {
 		t.Fatalf("fresh: %s", got)
 	}
-	if err := os.Remove(r.path("sidecar.yaml")); err != nil {
-		t.Fatal(err)
+	for what, stale := range map[string]func() error{
+		"gone": func() error { return os.Remove(r.path("sidecar.yaml")) },
+		"invalid": func() error { // it may say something of credentials, and that is not in force
+			r.configure(orders("{id: k1, secret: {file: first}}, {id: k2, secret: {file: second}}", "no_such: 1"))
+			return nil
+		},
+	} {
+		if err := stale(); err != nil {
+			t.Fatal(err)
+		}
+		t.Log("the file is", what)
+		p.awaitDelivery(firstKey, "503")
+		r.configure(orders("{id: k1, secret: {file: first}}"))
+		p.awaitDelivery(firstKey, "200 applied")
 	}
-	p.awaitDelivery(firstKey, "503")
-	r.configure(orders("{id: k1, secret: {file: first}}"))
-	p.awaitDelivery(firstKey, "200 applied")
 }

@@ -19,7 +19,7 @@ BUILDVCS := $(shell git rev-parse --git-dir >/dev/null 2>&1 && echo true || echo
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: test
 test: services ## install what is missing, then run every test under the race detector
@@ -147,4 +147,4 @@ docs: ## regenerate the generated pages; fails when one changed or a link leads 
 
 .PHONY: clean
 clean: ## remove what the targets above leave behind
-	rm -rf bin .cache
+	rm -rf bin .cache dist

@@ -52,6 +52,8 @@ type Claim struct {
 	CredentialID string
 	// Told says that there may be evidence of the event already, so that what becomes of this attempt is evidence, too.
 	Told bool
+	// Kept says that the event's request is kept, although this is a delivery's claim: what is not final is a worker's then.
+	Kept bool
 }
 
 // Kind says what a claim was decided to be.

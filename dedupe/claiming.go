@@ -36,7 +36,7 @@ func (k *Keeper) Claim(ctx context.Context, r Request) (Decision, error) {
 	row := r.newRow(newToken())
 	for range maxRounds {
 		began := time.Now()
-		v, err := k.ask(ctx, &r, row)
+		v, err := k.ask(ctx, &r, &row)
 		if err != nil {
 			return Decision{}, err
 		}
@@ -66,19 +66,30 @@ func (r *Request) newRow(token Token) NewRow {
 }
 
 // ask inserts the row, or reads what is there and applies the rules to it.
-func (k *Keeper) ask(ctx context.Context, r *Request, row NewRow) (verdict, error) {
-	found, err := k.insert(ctx, row)
+func (k *Keeper) ask(ctx context.Context, r *Request, row *NewRow) (verdict, error) {
+	found, err := k.insert(ctx, *row)
 	if err != nil {
 		return verdict{}, fmt.Errorf("claim: %w", err)
 	}
 	if found.Inserted {
-		return r.first(row), nil
+		return r.first(*row), nil
 	}
 	v := decide(r, row.Token, found)
+	v.from(row, found.Row)
 	if err := v.decision.unanswerable(); err != nil {
 		return verdict{}, fmt.Errorf("claim: %w", err)
 	}
 	return v, nil
+}
+
+// from has the claim remember why the row was as it was found, also when a later look finds this claim itself.
+func (v *verdict) from(row *NewRow, found Row) {
+	if found.Token != row.Token {
+		row.FromReason = found.Reason
+	}
+	if v.move != nil {
+		v.move.FromReason = row.FromReason
+	}
 }
 
 // unanswerable is why there is no decision: it would be a result that cannot be opened, without which a conflict stands, or

@@ -66,8 +66,8 @@ func (c *claiming) claimed() verdict {
 		return c.take(c.row.Attempt, nil)
 	case c.own():
 		return c.fresh(c.row.Attempt)
-	case c.worked():
-		return c.answer(AlreadyQueued)
+	case c.row.HasJob && (left <= 0 || c.acknowledges()):
+		return c.answer(AlreadyQueued) // an expired lease is the sweeper's: the job runs again whatever this delivery's mode is
 	case left > 0:
 		v := c.answer(InFlight)
 		v.decision.LeaseLeft = left
@@ -76,10 +76,9 @@ func (c *claiming) claimed() verdict {
 	return c.expired()
 }
 
-// worked tells that the running attempt has a job behind it and that this integration's events are acknowledged by
-// their job: the sender need not wait, and an expired lease is the sweeper's.
-func (c *claiming) worked() bool {
-	return c.row.HasJob && (c.r.Accept != nil || c.r.Policy.OnFailure == Queue)
+// acknowledges tells that this integration's events are acknowledged by their job: the sender need not wait.
+func (c *claiming) acknowledges() bool {
+	return c.r.Accept != nil || c.r.Policy.OnFailure == Queue
 }
 
 // expired goes on after an attempt whose owner never reported.
@@ -94,17 +93,12 @@ func (c *claiming) expired() verdict {
 }
 
 func (c *claiming) retryable() verdict {
-	if !c.byHand() {
+	if !c.row.Reason.byHand() { // a person wants it to run, whatever the limits say
 		if reason := c.limit(); reason != NoReason {
 			return c.die(reason)
 		}
 	}
 	return c.again(NoReason)
-}
-
-// byHand tells that a person wants the event to run once more, whatever the limits say.
-func (c *claiming) byHand() bool {
-	return c.row.Reason == Reopened || c.row.Reason == Replayed
 }
 
 // limit names the limit that is used up. An attempt that was surely not sent never counts: after one, only age does.
@@ -133,10 +127,19 @@ func (c *claiming) take(attempt int, evidence *Evidence) verdict {
 	move := c.move(Claimed)
 	move.Attempt = attempt
 	move.Lease = c.r.Policy.Lease
-	move.OnExpiry = c.r.Policy.onExpiry(attempt)
+	move.OnExpiry = c.onExpiry(attempt)
 	move.Evidence = evidence
+	move.Kept = c.row.HasJob
 	v.move = move
 	return v
+}
+
+// onExpiry leaves an event whose request is kept to the workers: its duplicates may be acknowledged from now on.
+func (c *claiming) onExpiry(attempt int) State {
+	if c.row.HasJob {
+		return c.r.Policy.onWorkExpiry(attempt)
+	}
+	return c.r.Policy.onExpiry(attempt)
 }
 
 func (c *claiming) enqueue() verdict {
@@ -181,7 +184,7 @@ func (c *claiming) fresh(attempt int) verdict {
 	v.decision.State, v.decision.Reason, v.decision.Attempt = Claimed, NoReason, attempt
 	v.decision.Claim = Claim{
 		Scope: c.row.Scope, EventID: c.row.EventID, Token: c.token, Attempt: attempt, Age: c.age(), Trace: c.row.Trace,
-		CredentialID: c.r.CredentialID, Told: c.row.moved(),
+		CredentialID: c.r.CredentialID, Told: c.row.moved(), Kept: c.row.HasJob,
 	}
 	return v
 }

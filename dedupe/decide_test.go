@@ -53,6 +53,8 @@ func TestDecide(t *testing.T) {
 		{name: "expired this instant", state: Claimed, row: expired, kind: Fresh, to: Claimed, attempt: 4},
 		{name: "expired, accept", state: Claimed, row: expired, request: accept, kind: AlreadyQueued, to: Queued, attempt: 3, reason: Accepted},
 		{name: "expired, with its job, accept: the sweeper's", state: Claimed, row: func(r *Row) { r.HasJob = true; expired(r) }, request: accept, kind: AlreadyQueued},
+		{name: "expired, with its job, forward: the sweeper's", state: Claimed, row: func(r *Row) { r.HasJob = true; expired(r) }, kind: AlreadyQueued},
+		{name: "expired, with its job, forward, quarantine: the sweeper's", state: Claimed, row: func(r *Row) { r.HasJob = true; expired(r) }, request: func(r *Request) { r.Policy.InDoubt = Quarantine }, kind: AlreadyQueued},
 		{name: "expired, quarantine", state: Claimed, row: expired, request: func(r *Request) { r.Policy.InDoubt = Quarantine }, kind: DeadLetter, to: Dead, attempt: 3, reason: Quarantined},
 		{name: "expired, last attempt", state: Claimed, row: expired, request: func(r *Request) { r.Policy.Limit.MaxAttempts = 3 }, kind: DeadLetter, to: Dead, attempt: 3, reason: MaxAttempts},
 		{name: "expired, one attempt left", state: Claimed, row: expired, request: func(r *Request) { r.Policy.Limit.MaxAttempts = 4 }, kind: Fresh, to: Claimed, attempt: 4},
@@ -122,6 +124,9 @@ func consistent(t interface{ Fatalf(string, ...any) }, row Row, v verdict) {
 	}
 	if (m.To == Claimed) != (m.Lease > 0) || m.To == Claimed && m.OnExpiry == 0 {
 		t.Fatalf("lease %v, on expiry %s to %s", m.Lease, m.OnExpiry, m.To)
+	}
+	if m.To == Claimed && (m.OnExpiry == Retryable || !m.Kept || !d.Claim.Kept) && row.HasJob {
+		t.Fatalf("an event whose request is kept is left to its sender: %+v", m)
 	}
 	if m.To == Dead && m.Evidence == nil {
 		t.Fatalf("dead without evidence")

@@ -17,10 +17,11 @@
 //	 └──────────────── lease expired (from claimed)
 //
 // An expired lease leads from claimed to retryable (or queued), to dead under quarantine or when the attempts are used up,
-// or straight to the next attempt's claim: whichever comes first, the sweeper or the next delivery. A delivery that finds
-// a retryable event over its limits makes it dead. In accept mode a delivery may also bring the request that an event
+// or straight to the next attempt's claim: whichever comes first, the sweeper or the next delivery. Where the request is
+// kept it is the sweeper's, and no attempt leads to retryable, whatever the mode is by then: a worker has it. A delivery that
+// finds a retryable event over its limits makes it dead. In accept mode a delivery may also bring the request that an event
 // lacks: it is stored with a retryable event or an expired claim, which becomes queued. A claim that came too late for its
-// delivery is given back: retryable, and the attempt does not count.
+// delivery is given back: the event is as it was, and the attempt does not count.
 //
 // # What is promised
 //

@@ -22,7 +22,7 @@ func (p Policy) onExpiry(attempt int) State {
 	return Retryable
 }
 
-// onWorkExpiry is the same for an attempt of a worker: the request is kept, and the next worker may try.
+// onWorkExpiry is the same where the request is kept, as it is for every attempt of a worker: the next worker may try.
 func (p Policy) onWorkExpiry(attempt int) State {
 	if state := p.onExpiry(attempt); state != Retryable {
 		return state

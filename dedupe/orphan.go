@@ -1,45 +1,54 @@
 package dedupe
 
+import "time"
+
 // orphanedClaim gives a claim back that came too late for its delivery: nobody will run it, and the event would wait for
 // the lease to end, or be quarantined without ever having been sent. A stored job stays; it was asked for.
 func (k *Keeper) orphanedClaim(row NewRow, found Found) {
+	claim := Move{Key: row.Key, Token: row.Token, CredentialID: row.CredentialID, FromReason: row.FromReason}
 	switch {
 	case row.State != Claimed:
 	case found.Inserted:
-		k.giveBack(row.Key, row.Token, 1, row.CredentialID)
+		claim.Attempt = 1
+		k.giveBack(claim)
 	case found.Row.State == Claimed && found.Row.Token == row.Token:
-		k.giveBack(row.Key, row.Token, found.Row.Attempt, row.CredentialID)
+		claim.Attempt, claim.Kept = found.Row.Attempt, found.Row.HasJob
+		k.giveBack(claim)
 	}
 }
 
 // orphanedMove does the same for an event that was claimed again.
 func (k *Keeper) orphanedMove(move Move, made bool) {
-	switch {
-	case !made || move.To != Claimed:
-	case move.FromState == Queued:
-		k.requeue(move.Key, move.Token, move.Attempt, move.CredentialID)
-	default:
-		k.giveBack(move.Key, move.Token, move.Attempt, move.CredentialID)
+	if made && move.To == Claimed {
+		k.giveBack(move)
 	}
 }
 
-// giveBack is asynchronous, and as good as it gets: where it fails, the lease ends by itself.
-func (k *Keeper) giveBack(key Key, token Token, attempt int, credential string) {
-	go k.moves.join(Move{
-		Key: key, FromState: Claimed, FromToken: token, To: Retryable, Token: token, Attempt: attempt - 1,
-		Reason: Abandoned, Expires: k.retention(key.Scope).Receipt,
-		Evidence: &Evidence{
-			From: Claimed, To: Retryable, Attempt: attempt, Reason: Abandoned, Actor: k.replica, CredentialID: credential,
-		},
-	})
+// giveBack lets the event be as it was before the claim: what a person wanted to run is still wanted. Where the request is
+// kept a worker has it, since duplicates may have been acknowledged meanwhile.
+func (k *Keeper) giveBack(claim Move) {
+	switch {
+	case claim.FromState == Queued || claim.Kept:
+		k.requeue(claim.Key, claim.Token, claim.Attempt, claim.CredentialID)
+	case claim.FromReason.byHand():
+		k.unclaim(claim, Retryable, claim.FromReason, k.retention(claim.Scope).Receipt)
+	default:
+		k.unclaim(claim, Retryable, Abandoned, k.retention(claim.Scope).Receipt)
+	}
 }
 
-// requeue does for a worker's claim what giveBack does for a delivery's: the job is due at once.
+// requeue gives back the claim of a job, which is due at once.
 func (k *Keeper) requeue(key Key, token Token, attempt int, credential string) {
+	k.unclaim(Move{Key: key, Token: token, Attempt: attempt, CredentialID: credential}, Queued, Abandoned, 0)
+}
+
+// unclaim is asynchronous, and as good as it gets: where it fails, the lease ends by itself.
+func (k *Keeper) unclaim(claim Move, to State, as Reason, expires time.Duration) {
 	go k.moves.join(Move{
-		Key: key, FromState: Claimed, FromToken: token, To: Queued, Token: token, Attempt: attempt - 1, Reason: Abandoned,
+		Key: claim.Key, FromState: Claimed, FromToken: claim.Token, To: to, Token: claim.Token, Attempt: claim.Attempt - 1,
+		Reason: as, Expires: expires,
 		Evidence: &Evidence{
-			From: Claimed, To: Queued, Attempt: attempt, Reason: Abandoned, Actor: k.replica, CredentialID: credential,
+			From: Claimed, To: to, Attempt: claim.Attempt, Reason: Abandoned, Actor: k.replica, CredentialID: claim.CredentialID,
 		},
 	})
 }

@@ -57,7 +57,7 @@ func (s *settling) failed(t Settlement) Settlement {
 		t.Reason = reason
 		return s.dead(t)
 	}
-	if s.p.OnFailure == Queue {
+	if s.p.OnFailure == Queue || s.c.Kept {
 		t.To, t.Job, t.After = Queued, s.job, s.wait(t)
 		return t
 	}

@@ -198,10 +198,10 @@ func TestEveryResultSettlesToAStateThatItsPolicyAllows(t *testing.T) {
 			result.Response.Status = rapid.IntRange(101, 599).Draw(t, "status")
 			result.Response.Header = http.Header{"Retry-After": {strconv.Itoa(rapid.IntRange(-1, 1e6).Draw(t, "retry after"))}}
 		}
-		c := Claim{Attempt: rapid.IntRange(1, 5).Draw(t, "attempt"), Age: time.Duration(rapid.IntRange(0, 100).Draw(t, "age"))}
+		c := Claim{Kept: rapid.Bool().Draw(t, "kept"), Attempt: rapid.IntRange(1, 5).Draw(t, "attempt"), Age: time.Duration(rapid.IntRange(0, 100).Draw(t, "age"))}
 		s := p.Settle(c, result, time.Duration(rapid.IntRange(-5, 50).Draw(t, "elapsed")), &Job{})
 		switch {
-		case s.To == Retryable && p.OnFailure == Queue, s.To == Queued && p.OnFailure == Respond:
+		case s.To == Retryable && (p.OnFailure == Queue || c.Kept), s.To == Queued && p.OnFailure == Respond && !c.Kept:
 			t.Fatalf("settled to %s", s.To)
 		case s.Counts != (result.Outcome != delivery.NotSent):
 			t.Fatalf("counts: %v", s.Counts)

@@ -47,6 +47,9 @@ const (
 	Unsealable   Reason = "unsealable"   // a worker could not open the kept request: the attempt does not count
 )
 
+// byHand tells that a person wants the event to run once more.
+func (r Reason) byHand() bool { return r == Reopened || r == Replayed }
+
 // String is the state as it stands in listings, logs and metrics.
 func (s State) String() string {
 	names := [...]string{"unknown", "claimed", "retryable", "queued", "applied", "dead", "closed"}

@@ -56,6 +56,8 @@ type NewRow struct {
 	// OnExpiry is what the sweeper makes of the claim when its lease has run out: Retryable, Queued or Dead.
 	OnExpiry State
 	Job      *Job // Queued
+	// FromReason is why the row was in the state that this claim found it in; it is given back with that. Not stored.
+	FromReason Reason
 }
 
 // Found is the answer to one NewRow.
@@ -114,8 +116,11 @@ type Move struct {
 	DropJob  bool
 	JobFor   time.Duration // Dead: kept request, if any, may be forgotten at now + JobFor; 0: never
 	Evidence *Evidence     // nil on the happy path; what is the store's in it is set by the store
-	// CredentialID is whose a claim is, for the evidence if it is given back. Not stored.
+	// What a claim needs to be given back; not stored. CredentialID is whose it is, FromReason why the row was in FromState,
+	// and Kept tells that its request is kept.
 	CredentialID string
+	FromReason   Reason
+	Kept         bool
 }
 
 // Archive is what operators read of a store. Listing and finding may be slow; they never lock.
@@ -133,13 +138,13 @@ type Archive interface {
 
 // Attic is what the sweeper needs of a store.
 type Attic interface {
-	// Expired returns up to limit claimed rows whose lease ran out at least grace ago, the oldest first. Replicas that ask
-	// at the same time may get the same rows; the moves that follow are fenced.
+	// Expired returns up to limit claimed rows whose lease ran out at least grace ago, the oldest first. What somebody else
+	// holds is passed over, and found again. Replicas that ask may get the same rows; the moves that follow are fenced.
 	Expired(ctx context.Context, grace time.Duration, limit int) ([]Row, error)
 	// Forget deletes up to limit receipts whose time is over (never a claimed or queued one) with their evidence and kept
 	// request, and up to limit kept requests whose time is over, of dead events only. An event goes as a whole or stays as a
 	// whole. Replicas that forget at the same time share the work, and nobody waits for a row that somebody else holds: it is
-	// passed over, and found again.
+	// passed over, and found again. A receipt whose request went has another token: a move that counts on it is not made.
 	Forget(ctx context.Context, limit int) (receipts, jobs int, err error)
 }
 

@@ -2,34 +2,44 @@ package dedupe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 )
 
-// Sweep implements Desk.
+// Sweep implements Desk. What fails of it keeps nothing else from being done.
 func (k *Keeper) Sweep(ctx context.Context) (Swept, error) {
+	var swept Swept
+	if err := errors.Join(k.expireClaims(ctx, &swept), k.forget(ctx, &swept)); err != nil {
+		return swept, fmt.Errorf("sweep: %w", err)
+	}
+	return swept, nil
+}
+
+func (k *Keeper) expireClaims(ctx context.Context, swept *Swept) error {
 	rows, err := k.store.Expired(ctx, k.grace, k.sweep)
 	if err != nil {
-		return Swept{}, fmt.Errorf("sweep: %w", err)
+		return err
 	}
-	swept := Swept{More: len(rows) >= k.sweep}
-	if swept.Expired, err = k.expire(ctx, rows); err != nil {
-		return swept, fmt.Errorf("sweep: %w", err)
-	}
+	swept.More = len(rows) >= k.sweep
+	swept.Expired, err = k.expire(ctx, rows)
+	return err
+}
+
+func (k *Keeper) forget(ctx context.Context, swept *Swept) (err error) {
 	if !k.forgets.due() || !k.ready() {
-		return swept, nil
+		return nil
 	}
-	swept.Forgotten, swept.Jobs, err = k.store.Forget(ctx, k.sweep)
-	if err != nil {
-		return swept, fmt.Errorf("sweep: %w", err)
+	if swept.Forgotten, swept.Jobs, err = k.store.Forget(ctx, k.sweep); err != nil {
+		return err
 	}
-	more := swept.Forgotten >= k.sweep || swept.Jobs >= k.sweep
-	if !more {
+	if swept.Forgotten >= k.sweep || swept.Jobs >= k.sweep {
+		swept.More = true
+	} else {
 		k.forgets.done()
 	}
-	swept.More = swept.More || more
-	return swept, nil
+	return nil
 }
 
 // pacer lets something be done at most every so often, by time that has passed: a clock that jumps neither stops it nor

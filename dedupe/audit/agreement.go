@@ -7,7 +7,7 @@ func agrees(h *dedupe.History) bool {
 	if len(h.Evidence) == 0 {
 		return plain(h)
 	}
-	last := &h.Evidence[len(h.Evidence)-1]
+	last := lastTold(h)
 	switch {
 	case h.State == dedupe.Claimed:
 		return begun(h, last)
@@ -18,6 +18,16 @@ func agrees(h *dedupe.History) bool {
 	default:
 		return false
 	}
+}
+
+// lastTold is the row of evidence that says why the receipt is as it is. A person's word outlives a claim that was given back.
+func lastTold(h *dedupe.History) *dedupe.Evidence {
+	last := len(h.Evidence) - 1
+	byHand := h.State == dedupe.Retryable && (h.Reason == dedupe.Reopened || h.Reason == dedupe.Replayed)
+	for byHand && last > 0 && h.Evidence[last].Reason == dedupe.Abandoned {
+		last--
+	}
+	return &h.Evidence[last]
 }
 
 // plain tells whether a receipt may be what it is without evidence.

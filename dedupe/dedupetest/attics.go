@@ -294,6 +294,11 @@ func (s *shelf) forgetJobs() {
 	s.forget(1, 0, 1)
 	s.forget(1, 0, 1)
 	s.forget(1, 0, 0)
+	late := from(newRow("dead_1"), dedupe.Queued)
+	late.FromState = dedupe.Dead
+	if made := s.move(late); made[0] {
+		s.Error("an event is queued by somebody who still saw its request")
+	}
 	if s.row("dead_1").HasJob || s.row("dead_2").HasJob || !s.row("dead_3").HasJob {
 		s.Error("the wrong requests are forgotten")
 	}

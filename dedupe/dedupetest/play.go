@@ -97,6 +97,8 @@ func (e *modelEvent) claim(r dedupe.Request) dedupe.Kind {
 		e.run(r)
 	case e.state == dedupe.Claimed && !e.expired:
 		return dedupe.InFlight
+	case e.state == dedupe.Claimed && e.job:
+		return dedupe.AlreadyQueued
 	case e.state == dedupe.Claimed && quarantine:
 		return e.die(dedupe.Quarantined)
 	case e.state == dedupe.Claimed && used:
@@ -119,7 +121,9 @@ func (e *modelEvent) claim(r dedupe.Request) dedupe.Kind {
 func (e *modelEvent) run(r dedupe.Request) {
 	e.attempts++
 	e.become(dedupe.Claimed, dedupe.NoReason, 0)
-	e.onExpiry = dedupe.Retryable
+	if e.onExpiry = dedupe.Retryable; e.job {
+		e.onExpiry = dedupe.Queued
+	}
 	if limit := r.Policy.Limit.MaxAttempts; r.Policy.InDoubt == dedupe.Quarantine || limit > 0 && e.attempts >= limit {
 		e.onExpiry = dedupe.Dead
 	}

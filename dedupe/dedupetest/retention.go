@@ -118,6 +118,39 @@ func testForgetBatches(b *bench) {
 	}
 }
 
+// testSweepDespite: neither other claims nor forgetting wait for a row that cannot be moved.
+func testSweepDespite(b *bench) {
+	const rows = 70 // of batches of 50
+	guilty := event("guilty")
+	store := &faulty{Backend: b.h.Store, guilty: map[dedupe.Key]error{keyOf(guilty): dedupe.ErrBatch}}
+	for i := range rows {
+		over, expired := event(name("over_", i)), event(name("expired_", i))
+		b.settle(b.a, b.fresh(b.a, over, 1), applied("done"))
+		b.age(over, policy().Retention.Receipt+time.Minute)
+		b.fresh(b.a, expired, 1)
+		b.expire(expired)
+	}
+	b.fresh(b.a, guilty, 1)
+	b.age(guilty, time.Hour) // the first that a sweep finds
+	shaky := b.replica("shaky", store, false)
+	var sum dedupe.Swept
+	for range 2 {
+		swept, err := shaky.Sweep(b.ctx)
+		if !errors.Is(err, dedupe.ErrBatch) {
+			b.Errorf("swept %+v, %v", swept, err)
+		}
+		sum.Expired, sum.Forgotten = sum.Expired+swept.Expired, sum.Forgotten+swept.Forgotten
+	}
+	if sum.Expired != rows || sum.Forgotten != rows {
+		b.Errorf("swept %+v, want %d of each", sum, rows)
+	}
+	b.state(guilty, dedupe.Claimed, dedupe.NoReason)
+	store.set(func() { store.guilty = nil })
+	if swept, err := shaky.Sweep(b.ctx); err != nil || swept.Expired != 1 {
+		b.Errorf("swept %+v, %v", swept, err)
+	}
+}
+
 // testSweepRace: two sweepers on one ledger settle each expired claim once and forget each receipt once, and both end.
 func testSweepRace(b *bench) {
 	const rows = 70 // of batches of 50

@@ -11,12 +11,15 @@ import (
 )
 
 const (
-	expiredSQL = `SELECT t.now, ` + rowColumns + `
-FROM (SELECT now()) AS t LEFT JOIN LATERAL (
-    SELECT * FROM {schema}.receipts r
-    WHERE r.state = 1 AND r.due <= now() - $1::bigint * interval '1 microsecond' AND r.due >= $3
-    ORDER BY r.due LIMIT $2
+	// A claim that somebody holds back is passed over, but it is one: another look begins where it is.
+	expiredSQL = `SELECT t.now, t.present, ` + rowColumns + `
+FROM (SELECT now(), EXISTS (SELECT ` + expired + `)) AS t (now, present) LEFT JOIN LATERAL (
+    SELECT * ` + expired + `
+    ORDER BY r.due LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
 ) r ON true ORDER BY r.due`
+
+	expired = `FROM {schema}.receipts r
+    WHERE r.state = 1 AND r.due <= now() - $1::bigint * interval '1 microsecond' AND r.due >= $3`
 
 	// over is what may go: the index knows times rounded down. Evidence is sealed before it is forgotten, unless nobody seals
 	// for minutes.
@@ -55,7 +58,7 @@ SELECT now(), (SELECT count(*) FROM gone), (SELECT count(*) FROM held), (SELECT 
 	leftSQL = `SELECT now(), EXISTS (SELECT ` + over + `$1)`
 
 	// A request that has a limit is of a dead event, or of one that is just leaving that state. While the receipt is locked
-	// nothing happens to its request.
+	// nothing happens to its request. A new token tells whoever wants to have it sent again that it is gone.
 	forgetJobSQL = `WITH over AS MATERIALIZED (
     SELECT j.scope_id, j.event_id FROM {schema}.jobs j
     WHERE j.until < 'infinity' AND j.until <= now() ORDER BY j.until LIMIT $1
@@ -65,7 +68,8 @@ SELECT now(), (SELECT count(*) FROM gone), (SELECT count(*) FROM held), (SELECT 
         WHERE r.scope_id = over.scope_id AND r.event_id = over.event_id AND r.state = $2 LIMIT 1 FOR UPDATE SKIP LOCKED
     ) r
 ), dead AS (
-    UPDATE {schema}.receipts r SET job = 0 WHERE r.ctid = ANY (ARRAY(SELECT place FROM held)) AND r.state = $2
+    UPDATE {schema}.receipts r SET job = 0, token = uuid_send(gen_random_uuid())
+    WHERE r.ctid = ANY (ARRAY(SELECT place FROM held)) AND r.state = $2
     RETURNING r.scope_id, r.event_id
 ), gone AS (
     DELETE FROM {schema}.jobs j WHERE j.until <= now() AND j.ctid = ANY (ARRAY(
@@ -85,12 +89,13 @@ func (s *Store) Expired(ctx context.Context, grace time.Duration, limit int) ([]
 	}
 	var list []stored
 	var now time.Time
+	var present bool
 	err := s.run(ctx, call{
 		guard: sweepGuard, sql: s.sql.expired, args: []any{micros(grace), int64(limit), beginning(since)},
 		begin: func() { list = nil },
 		scan: func(rows pgx.Rows) error {
 			var row stored
-			err := row.scan(rows, &now)
+			err := row.scan(rows, &now, &present)
 			if row.state != nil {
 				list = append(list, row)
 			}
@@ -100,7 +105,7 @@ func (s *Store) Expired(ctx context.Context, grace time.Duration, limit int) ([]
 	if err != nil {
 		return nil, err
 	}
-	s.expired.looked(now, since, len(list) == 0)
+	s.expired.looked(now, since, !present)
 	return s.rows(ctx, list)
 }
 

@@ -99,6 +99,43 @@ func TestLedgerIsNotHeldUpByOneLockedRow(t *testing.T) {
 	}
 }
 
+// Expired claims that somebody has locked, more of them than a batch takes, keep neither the others from being swept nor
+// anything from being forgotten. They are found again.
+func TestSweepingPassesOverWhatIsLocked(t *testing.T) {
+	const locked, free = 60, 20
+	dsn := freshDB(t)
+	s, conn := open(t, dsn, func(c *Config) { c.LockTimeout = 20 * time.Second }), connect(t, dsn)
+	k, err := dedupe.NewKeeper(dedupe.KeeperConfig{Store: s, Replica: "a", Grace: time.Second, SweepBatch: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert(t, s, batch("locked_", 0, locked)...)
+	insert(t, s, batch("free_", 0, free)...)
+	exec(t, conn, "UPDATE sidecar_test.receipts SET due = now() - interval '1 hour' WHERE event_id < 'l'")
+	exec(t, conn, "UPDATE sidecar_test.receipts SET due = now() - interval '2 hours' WHERE event_id > 'l'")
+	finished(t, s, conn, "evt_", 1)
+	exec(t, conn, "BEGIN")
+	exec(t, conn, "SELECT FROM sidecar_test.receipts WHERE event_id > 'l' FOR UPDATE")
+	if swept, err := k.Sweep(t.Context()); err != nil || swept.Expired != free || swept.Forgotten != 1 {
+		t.Fatalf("swept %+v, %v", swept, err)
+	}
+	if swept, err := k.Sweep(t.Context()); err != nil || swept.Expired != 0 {
+		t.Fatalf("swept %+v, %v", swept, err)
+	}
+	exec(t, conn, "COMMIT")
+	expired := 0
+	for more := true; more; {
+		swept, err := k.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		expired, more = expired+swept.Expired, swept.More
+	}
+	if expired != locked {
+		t.Errorf("%d claims are swept when they are free, want %d", expired, locked)
+	}
+}
+
 // Batches that bind the same contents in opposite order lock each other out; the server breaks that up, and what it
 // breaks is repeated.
 func TestCrossedBindingsDoNotFail(t *testing.T) {

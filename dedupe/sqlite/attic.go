@@ -26,20 +26,25 @@ func (s *Store) Forget(ctx context.Context, limit int) (receipts, jobs int, err 
 		AND (chain = x'' OR expires <= ?1 - 300000000 OR NOT EXISTS
 			(SELECT 1 FROM evidence WHERE receipt = receipts.id AND checkpoint = 0 AND sum <> x''))
 		ORDER BY expires LIMIT ?2)`
-	const oldJobs = `DELETE FROM jobs WHERE receipt IN
-		(SELECT receipt FROM jobs JOIN receipts ON receipts.id = jobs.receipt
-		WHERE jobs.expires > 0 AND jobs.expires <= ? AND receipts.state = 5 ORDER BY jobs.expires LIMIT ?)`
+	const old = `(SELECT receipt FROM jobs JOIN receipts ON receipts.id = jobs.receipt
+		WHERE jobs.expires > 0 AND jobs.expires <= ? AND receipts.state = 5 ORDER BY jobs.expires, receipt LIMIT ?)`
+	const withoutJobs = `UPDATE receipts SET token = randomblob(16) WHERE id IN ` + old // tells who wants to have it sent again
+	const oldJobs = `DELETE FROM jobs WHERE receipt IN ` + old
 	err = s.transact(ctx, 1, func(tx *sql.Tx, now time.Time) error {
-		if receipts, err = deleted(ctx, tx, oldReceipts, now, limit); err != nil {
+		if receipts, err = affected(ctx, tx, oldReceipts, now, limit); err != nil {
 			return err
 		}
-		jobs, err = deleted(ctx, tx, oldJobs, now, limit)
+		if _, err = affected(ctx, tx, withoutJobs, now, limit); err != nil {
+			return err
+		}
+		jobs, err = affected(ctx, tx, oldJobs, now, limit)
 		return err
 	})
 	return receipts, jobs, err
 }
 
-func deleted(ctx context.Context, tx *sql.Tx, statement string, now time.Time, limit int) (int, error) {
+// affected makes a change of at most limit rows and returns how many there were.
+func affected(ctx context.Context, tx *sql.Tx, statement string, now time.Time, limit int) (int, error) {
 	result, err := tx.ExecContext(ctx, statement, now.UnixMicro(), limit)
 	if err != nil {
 		return 0, err

@@ -93,7 +93,7 @@ func wait(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// batch sweeps once and tells whether more is waiting.
+// batch sweeps once and tells whether more is waiting that is worth going on with: not where nothing could be done.
 func (s *Sweeper) batch(ctx context.Context) (more bool) {
 	bounded, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
@@ -102,7 +102,7 @@ func (s *Sweeper) batch(ctx context.Context) (more bool) {
 		return false
 	}
 	s.tell(ctx, swept, err)
-	return err == nil && swept.More
+	return swept.More && (err == nil || swept.Expired+swept.Forgotten+swept.Jobs > 0)
 }
 
 // tell logs a failure once until it is over, and what was swept.

@@ -67,7 +67,7 @@ func sweptBy(t *testing.T, every time.Duration, answers ...answer) (*attic, stri
 }
 
 // A sweep that has more to do rests for a multiple of what the batch took, within bounds; one that has not waits for its
-// next turn, and so does one that fails.
+// next turn, and so does one that fails. One that fails in part goes on with the rest.
 func TestASweepRestsBetweenBatches(t *testing.T) {
 	const every = time.Hour
 	more := dedupe.Swept{Forgotten: 500, More: true}
@@ -76,17 +76,20 @@ func TestASweepRestsBetweenBatches(t *testing.T) {
 		answer{swept: more, took: 100 * time.Millisecond},
 		answer{swept: more, took: 10 * time.Microsecond},
 		answer{swept: more, took: time.Minute},
+		answer{swept: dedupe.Swept{Expired: 499, More: true}, err: errors.New("a row is locked"), took: 4 * time.Millisecond},
 		answer{swept: dedupe.Swept{Forgotten: 20}, took: time.Millisecond},
-		answer{swept: more, err: errors.New("the connection was lost"), took: time.Millisecond},
+		answer{swept: dedupe.Swept{Forgotten: 20}, err: errors.New("a row is locked"), took: time.Millisecond},
+		answer{swept: dedupe.Swept{More: true}, err: errors.New("the connection was lost"), took: time.Millisecond},
 	)
-	for i, want := range []time.Duration{12 * time.Millisecond, 300 * time.Millisecond, 5 * time.Millisecond, 5 * time.Second} {
+	turns := []time.Duration{12 * time.Millisecond, 300 * time.Millisecond, 5 * time.Millisecond, 5 * time.Second, 12 * time.Millisecond}
+	for i, want := range turns {
 		if ledger.pauses[i] != want {
 			t.Errorf("pause %d is %v, want %v", i, ledger.pauses[i], want)
 		}
 	}
-	for i, pause := range ledger.pauses[4:] {
+	for i, pause := range ledger.pauses[len(turns):] {
 		if pause < every/2 || pause > 3*every/2 {
-			t.Errorf("pause %d is %v, want about %v", i+4, pause, every)
+			t.Errorf("pause %d is %v, want about %v", i+len(turns), pause, every)
 		}
 	}
 }

@@ -29,8 +29,9 @@ This page is made from the presets by ` + "`sidecar providers --markdown`" + `; 
 integration does not write. What stays weak is repeated by ` + "`sidecar check`" + ` for the integrations that use the preset.
 
 An event ID that the signature does not cover is bound to the signed content under ` + "`unsigned_id: bind`" + `: the same content
-under another ID is the same event. Where a sender has no event ID, the preset makes one of what is signed, or refuses to
-guess and says what to choose. The request is the unit where a sender delivers batches.
+under another ID and of the same type is the same event. A type that is not signed can be made up: ` + "`event.types`" + ` lists those
+that count. Where a sender has no event ID, the preset makes one of what is signed, or refuses to guess and says what to
+choose. The request is the unit where a sender delivers batches.
 
 | provider | sender | event ID | signed | tolerance |
 | --- | --- | --- | --- | --- |

@@ -122,19 +122,31 @@ func (i *Integration) signsID() bool {
 
 func (s *Set) warnCredentials(i *Integration) {
 	live := 0
-	for _, credential := range i.Credentials {
+	for n, info := range s.verifiers[i.Scope].Credentials() {
+		credential := i.Credentials[n]
 		if credential.Status == revoked {
 			continue
 		}
-		if credential.NotAfter.IsZero() || time.Now().Before(credential.NotAfter) {
+		if info.NotAfter.IsZero() || time.Now().Before(info.NotAfter) {
 			live++
 		}
+		s.warnKeyLife(i, credential, info)
 		if length := len(credential.Secret); length < shortSecret && !credential.Fetch {
 			s.add(i, "credentials", "the secret of credential %s has only %d bytes", credential.ID, length)
 		}
 	}
 	if live == 0 {
 		s.add(i, "credentials", "no credential is or will be live: every delivery gets 503")
+	}
+}
+
+// warnKeyLife looks at the validity that a certificate or a key has by itself.
+func (s *Set) warnKeyLife(i *Integration, credential Credential, info verify.CredentialInfo) {
+	if ends := info.NotAfter; !ends.Equal(credential.NotAfter) && time.Now().After(ends) {
+		s.add(i, "credentials", "the certificate or key of credential %s expired on %s", credential.ID, ends.Format(time.DateOnly))
+	}
+	if begins := info.NotBefore; !begins.Equal(credential.NotBefore) && time.Now().Before(begins) {
+		s.add(i, "credentials", "the certificate or key of credential %s is valid from %s only", credential.ID, begins.Format(time.DateOnly))
 	}
 }
 

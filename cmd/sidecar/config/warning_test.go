@@ -54,6 +54,8 @@ func TestWarnings(t *testing.T) {
 		"trusted ID":          {strings.Replace(integration("unsigned_id: trust"), "provider: stripe", "provider: github", 1), guarded, nil, "unsigned_id: trust, and the event ID is not signed"},
 		"nothing live":        {strings.Replace(integration(), "id: k1", "id: k1, status: revoked", 1), guarded, nil, "no credential is or will be live"},
 		"expired":             {strings.Replace(integration(), "id: k1", "id: k1, not_after: 2020-01-01T00:00:00Z", 1), guarded, nil, "no credential is or will be live"},
+		"expired key":         {expiredKey(), guarded, files{"/run/good": plaidKey}, "the certificate or key of credential k1 expired on 2019-06-14"},
+		"only expired keys":   {expiredKey(), guarded, files{"/run/good": plaidKey}, "no credential is or will be live"},
 		"white space":         {integration(), guarded, files{"/run/good": testSecret + " \n"}, "begins or ends with white space"},
 		"body budget":         {integration("max_body: 2MiB"), Environment{"SIDECAR_MAX_INFLIGHT_BYTES": "4MiB"}, nil, "max_body: 2MiB is more than the 1MiB"},
 	} {
@@ -67,6 +69,15 @@ func TestWarnings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// plaidKey is a published public key, of which expired_at is made up.
+const plaidKey = `{"alg": "ES256", "crv": "P-256", "kid": "bfbd5111-8e33-4643-8ced-b2e642a72f3c", "kty": "EC", "use": "sig",
+	"x": "K0SxIJgSElwD6y_mTJhvys5S3rErPM6swYwykzXh3lM", "y": "jgSUpyRUho9umvYi6AeGnY4go7P-_uL8K8mGa7kLRb4", "expired_at": 1560500000}`
+
+// expiredKey is an integration with that key.
+func expiredKey() string {
+	return strings.Replace(integration("event: {id: {hash: body}}"), "provider: stripe", "provider: plaid", 1)
 }
 
 func TestNoWarningWhereAllIsWell(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 type Quota struct {
 	Scope  delivery.Scope
 	Most   int
+	Size   int64 // bytes that the worker thinks each job's body has
+	Free   int64 // bytes that all jobs of one Take may have together for another of this scope's to be among them
 	Policy Policy
 }
 
@@ -35,8 +37,8 @@ type Taken struct {
 	More  bool             // jobs may be due beyond the quotas
 }
 
-// Take claims up to most jobs that are due, in turns over the scopes, so that a scope with many does not hold up the
-// others. A paused scope's jobs are left alone. What it returns besides an error is claimed all the same.
+// Take claims up to most jobs that are due, in turns over the scopes, in the order of quotas, so that a scope with many does
+// not hold up the others. A paused scope's jobs are left alone. What it returns besides an error is claimed all the same.
 func (k *Keeper) Take(ctx context.Context, quotas []Quota, most int) (Taken, error) {
 	asked := time.Now()
 	due, err := k.due(ctx, quotas, most)
@@ -79,20 +81,22 @@ type candidate struct {
 	policy Policy
 }
 
-// inTurns chooses up to most rows: one of each scope, then the next of each, until quotas or rows are used up.
+// inTurns chooses up to most rows: one of each scope, then the next of each, until quotas, their bytes or rows are used up.
 func inTurns(due Due, quotas []Quota, most int) []candidate {
 	waiting := make(map[delivery.Scope][]Row, len(quotas))
 	for _, row := range due.Rows {
 		waiting[row.Scope] = append(waiting[row.Scope], row)
 	}
 	var chosen []candidate
+	bytes := int64(0)
 	for turn, went := 0, true; went && len(chosen) < most; turn++ {
 		went = false
 		for _, quota := range quotas {
 			rows := waiting[quota.Scope]
-			if turn >= min(quota.Most, len(rows)) || len(chosen) == most {
+			if turn >= min(quota.Most, len(rows)) || len(chosen) == most || bytes+quota.Size > quota.Free {
 				continue
 			}
+			bytes += quota.Size
 			chosen, went = append(chosen, candidate{row: rows[turn], policy: quota.Policy.Worked()}), true
 		}
 	}

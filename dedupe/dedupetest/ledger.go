@@ -43,6 +43,7 @@ func RunLedger(t *testing.T, open func(t *testing.T) Harness) {
 		{"a worker takes what is due", testTake},
 		{"a worker's limits are its own", testTakeLimits},
 		{"every scope gets its turn", testTakeFair},
+		{"a worker takes what it has room for", testTakeRoom},
 		{"workers share without running twice", testTakeShared},
 		{"a worker that vanished loses its job to the next", testTakeExpired},
 		{"a job that kills every worker dies of it", testTakeKiller},

@@ -160,6 +160,30 @@ func testTakeFair(b *bench) {
 	b.takeNone(b.a)
 }
 
+// testTakeRoom takes jobs as long as their bodies fit: a scope whose next one does not is passed over, and the others go on.
+func testTakeRoom(b *bench) {
+	scopes := []delivery.Scope{"large/a", "small/b", "none/c"}
+	for _, scope := range scopes[:2] {
+		for n := range 5 {
+			r := accepted(name("evt_", n), "a")
+			r.Scope = scope
+			b.accept(r)
+		}
+	}
+	quotas := []dedupe.Quota{quota(scopes[2], 50), quota(scopes[0], 50), quota(scopes[1], 50)}
+	quotas[0].Size, quotas[0].Free = 12, 12 // a scope without jobs takes no room
+	quotas[1].Size, quotas[1].Free = 4, 9
+	quotas[2].Size, quotas[2].Free = 1, 12
+	taken := b.take(b.a, 50, quotas...)
+	counts := map[delivery.Scope]int{}
+	for _, w := range taken.Works {
+		counts[w.Claim.Scope]++
+	}
+	if !reflect.DeepEqual(counts, map[delivery.Scope]int{scopes[0]: 2, scopes[1]: 4}) || !taken.More {
+		b.Errorf("taken %v, more %t", counts, taken.More)
+	}
+}
+
 // testTakeShared lets two replicas, each with several takers, drain one backlog.
 func testTakeShared(b *bench) {
 	const jobs = 200

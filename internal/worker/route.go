@@ -13,6 +13,7 @@ type Route struct {
 	Hold        bool          // its jobs wait: it is paused or disabled
 	Timeout     time.Duration // of one attempt at the application
 	Concurrency int           // attempts at once by this process; 0: no limit of its own
+	MaxBody     int64         // bytes of a body, as far as it is known
 	KeyHeader   string        // idempotency header's name
 	KeyScoped   bool          // its value is account/name/event_id
 	Policy      dedupe.Policy

@@ -56,7 +56,7 @@ func stricter(a, b dedupe.Limit) dedupe.Limit {
 func (i *Integration) workRoute() worker.Route {
 	return worker.Route{
 		Scope: i.Scope, Hold: i.Paused || !i.Enabled, Timeout: i.Timeout, Concurrency: i.Concurrency,
-		KeyHeader: i.KeyHeader, KeyScoped: i.KeyScoped, Policy: i.policy(),
+		MaxBody: i.MaxBody, KeyHeader: i.KeyHeader, KeyScoped: i.KeyScoped, Policy: i.policy(),
 	}
 }
 

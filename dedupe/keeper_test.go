@@ -189,6 +189,53 @@ func TestAClaimThatComesTooLateIsGivenBack(t *testing.T) {
 	}
 }
 
+// A claim that took long looks for itself, and is renewed; given back in between, it still knows what it found at first.
+func TestAClaimThatLooksForItselfIsGivenBackAsItWas(t *testing.T) {
+	for name, look := range map[string]time.Duration{"while it looks": 2 * maxUnderway, "while it is renewed": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testGivenBackLate(t, look) })
+		})
+	}
+}
+
+func testGivenBackLate(t *testing.T, look time.Duration) {
+	store, asked := &slow{moves: make(chan Move, 3)}, 0
+	found := stored(Retryable)
+	found.Reason = Replayed
+	store.insert = func(_ context.Context, rows []NewRow) ([]Found, error) {
+		if asked++; asked > 1 {
+			<-time.After(look)
+			found.State, found.Reason, found.Attempt, found.Token = Claimed, NoReason, 4, rows[0].Token
+		}
+		return []Found{{Row: found, Now: noon}}, nil
+	}
+	k, err := NewKeeper(KeeperConfig{Store: &lingering{slow: store}, Replica: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request()
+	r.Wait = 3 * maxUnderway
+	if decision, err := k.Claim(t.Context(), r); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%+v, %v", decision, err)
+	}
+	move := <-store.moves
+	for move.To == Claimed {
+		move = <-store.moves
+	}
+	if move.To != Retryable || move.Attempt != 3 || move.Reason != Replayed || move.Evidence.Reason != Abandoned {
+		t.Errorf("given back by %+v", move)
+	}
+	synctest.Wait()
+}
+
+// lingering takes its time to make a move.
+type lingering struct{ *slow }
+
+func (l *lingering) Move(ctx context.Context, moves []Move) ([]bool, error) {
+	<-time.After(2 * maxUnderway)
+	return l.slow.Move(ctx, moves)
+}
+
 func TestAClaimThatTookLongIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{moves: make(chan Move, 1)}

@@ -28,18 +28,18 @@ ifeq ($(PACKAGES),./...)
 	@$(MAKE) test-charts test-oracle test-otel
 endif
 
-# Without a cached result: charts and pages are outside the test's module, where the go command does not see them change.
+# Without cached results: what these three test is outside their modules, where the go command does not see it change.
 .PHONY: test-charts
 test-charts: ## render the charts with Helm as a library and decode them strictly (the first run builds Helm, about a minute)
 	go -C test/charts test -count=1 ./...
 
 .PHONY: test-oracle
 test-oracle: ## compare the verifier with the libraries of Stripe, Standard Webhooks and Slack
-	go -C test/oracle test ./...
+	go -C test/oracle test -count=1 ./...
 
 .PHONY: test-otel
 test-otel: ## deliver to a real OpenTelemetry collector (the first run builds it, about a minute)
-	go -C test/otel test ./...
+	go -C test/otel test -count=1 ./...
 
 .PHONY: services
 services: ## install PostgreSQL, Redis, PgBouncer, promtool and a C compiler where they are missing (the tests start their own)

@@ -27,6 +27,7 @@ type KeeperConfig struct {
 	Grace         time.Duration // before the sweeper takes an expired claim, so that its owner's last word wins; default 2 s
 	SweepBatch    int           // rows a sweep; default 500
 	ForgetEvery   time.Duration // between looks for what has outlived its retention, unless there was more; 0: every sweep
+	Refused       time.Duration // how long workers pass over a job whose row somebody locks; default 10 s
 	// Forgets tells whether anything may be forgotten yet; nil: it may. A ledger that nobody served for longer than its retention
 	// has evidence that must be sealed first.
 	Forgets func() bool
@@ -45,6 +46,8 @@ type Keeper struct {
 	ready   func() bool // for anything to be forgotten
 	claims  *group[NewRow, Found]
 	moves   *group[Move, bool]
+	// refusals are kept for a while only, and lost without harm.
+	refusals *refusals
 }
 
 var (
@@ -64,7 +67,7 @@ func NewKeeper(config KeeperConfig) (*Keeper, error) {
 	k := &Keeper{
 		store: config.Store, replica: config.Replica, policy: config.Policy, worker: config.Worker,
 		grace: config.Grace, sweep: config.SweepBatch, forgets: newPacer(config.ForgetEvery),
-		ready: config.Forgets,
+		ready: config.Forgets, refusals: newRefusals(config.Refused),
 	}
 	k.claims = newGroup(k.claimGroup(config))
 	k.moves = newGroup(k.moveGroup(config))
@@ -78,6 +81,7 @@ func (c *KeeperConfig) fill() {
 	c.Batch = positive(c.Batch, 256)
 	c.Flight = positive(c.Flight, 10*time.Second)
 	c.Grace = positive(c.Grace, 2*time.Second)
+	c.Refused = positive(c.Refused, 10*time.Second)
 	c.SweepBatch = positive(c.SweepBatch, 500)
 	if c.Forgets == nil {
 		c.Forgets = func() bool { return true }

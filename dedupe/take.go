@@ -38,7 +38,8 @@ type Taken struct {
 }
 
 // Take claims up to most jobs that are due, in turns over the scopes, in the order of quotas, so that a scope with many does
-// not hold up the others. A paused scope's jobs are left alone. What it returns besides an error is claimed all the same.
+// not hold up the others. A paused scope's jobs are left alone, and so are, for a while, those whose row somebody locks, and
+// scopes with many of them. What it returns besides an error is claimed all the same.
 func (k *Keeper) Take(ctx context.Context, quotas []Quota, most int) (Taken, error) {
 	asked := time.Now()
 	due, err := k.due(ctx, quotas, most)
@@ -46,7 +47,7 @@ func (k *Keeper) Take(ctx context.Context, quotas []Quota, most int) (Taken, err
 		return Taken{}, fmt.Errorf("take: %w", err)
 	}
 	taken := Taken{Held: due.Held}
-	due.dropHeld()
+	due.drop(func(row Row) bool { return slices.Contains(due.Held, row.Scope) || k.refusals.has(row.Key) })
 	chosen := inTurns(due, quotas, most)
 	taken.More = len(chosen) < len(due.Rows)
 	claims := k.claimDue(ctx, chosen, due.Now)
@@ -58,22 +59,20 @@ func (k *Keeper) Take(ctx context.Context, quotas []Quota, most int) (Taken, err
 	return taken, err
 }
 
-// due asks for one row more than wanted, to learn whether there is more.
+// due asks for one row more than wanted, to learn whether there is more, and for as many as will be passed over.
 func (k *Keeper) due(ctx context.Context, quotas []Quota, most int) (Due, error) {
 	scopes := make([]delivery.Scope, 0, len(quotas))
 	limit := 0
 	for _, quota := range quotas {
-		if quota.Most > 0 && most > 0 {
-			scopes, limit = append(scopes, quota.Scope), max(limit, quota.Most)
+		if passed := k.refusals.of(quota.Scope); quota.Most > 0 && most > 0 && passed < maxRefused {
+			scopes, limit = append(scopes, quota.Scope), max(limit, min(quota.Most, most)+passed)
 		}
 	}
-	return k.store.Due(ctx, scopes, min(limit, most)+1)
+	return k.store.Due(ctx, scopes, limit+1)
 }
 
-// dropHeld leaves out the rows of paused scopes.
-func (d *Due) dropHeld() {
-	d.Rows = slices.DeleteFunc(d.Rows, func(row Row) bool { return slices.Contains(d.Held, row.Scope) })
-}
+// drop leaves out rows.
+func (d *Due) drop(which func(Row) bool) { d.Rows = slices.DeleteFunc(d.Rows, which) }
 
 // candidate is a row that is to be claimed, and for which policy.
 type candidate struct {
@@ -103,9 +102,17 @@ func inTurns(due Due, quotas []Quota, most int) []candidate {
 	return chosen
 }
 
+// lockPatience is how long claims are waited for after the store refused the first one. Those that have no answer by then
+// wait for locks, too, or behind such; the others need not.
+const lockPatience = time.Second
+
 // claimDue makes the moves and returns the works whose claim was made, without their jobs. Where that stays unknown, the
 // lease will end by itself.
 func (k *Keeper) claimDue(ctx context.Context, chosen []candidate, now time.Time) []Work {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	// In the order in which they fly one by one where a batch falls apart, so that answers are heard as they come.
+	slices.SortFunc(chosen, func(a, b candidate) int { return a.row.compare(b.row.Key) })
 	moves := make([]Move, len(chosen))
 	calls := make([]*call[Move, bool], len(chosen))
 	for i := range chosen {
@@ -115,7 +122,11 @@ func (k *Keeper) claimDue(ctx context.Context, chosen []candidate, now time.Time
 	works := make([]Work, 0, len(chosen))
 	for i, c := range calls {
 		made, err := c.wait(ctx)
-		if err != nil {
+		switch {
+		case refused(err):
+			k.refusals.add(moves[i].Key)
+			time.AfterFunc(lockPatience, leave)
+		case err != nil:
 			made = k.tookAfterAll(ctx, moves[i], err)
 		}
 		if made {

@@ -94,18 +94,10 @@ func (f *faulty) set(change func()) {
 	change()
 }
 
-// meddled is a store whose next moves happen as somebody else says.
-type meddled struct {
-	dedupe.Backend
-	next func(move func() ([]bool, error)) ([]bool, error)
-}
-
-func (m *meddled) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
-	move := func() ([]bool, error) { return m.Backend.Move(ctx, moves) }
-	meddle := m.next
-	if meddle == nil {
-		return move()
+// once lets the next move happen as a test says, and those behind it as ever.
+func (s *between) once(meddle func(move func() ([]bool, error)) ([]bool, error)) {
+	s.move = func(move func() ([]bool, error)) ([]bool, error) {
+		s.move = func(move func() ([]bool, error)) ([]bool, error) { return move() }
+		return meddle(move)
 	}
-	m.next = nil
-	return meddle(move)
 }

@@ -1,13 +1,26 @@
 package dedupetest
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
+
+// part is one promise of a ledger.
+type part struct {
+	name string
+	test func(*bench)
+}
 
 // RunLedger runs the contract of dedupe.Ledger and dedupe.Desk, over any store and under any decorator.
 func RunLedger(t *testing.T, open func(t *testing.T) Harness) {
-	for _, part := range []struct {
-		name string
-		test func(*bench)
-	}{
+	for _, p := range slices.Concat(deliveries(), operatorsAndWorkers(), upkeep()) {
+		t.Run(p.name, func(t *testing.T) { p.test(newBench(t, open(t))) })
+	}
+}
+
+// deliveries are what senders are promised.
+func deliveries() []part {
+	return []part{
 		{"the first delivery is told to run", testFirst},
 		{"every state answers a duplicate", testDuplicates},
 		{"a conflict is one in every state", testConflicts},
@@ -34,6 +47,12 @@ func RunLedger(t *testing.T, open func(t *testing.T) Harness) {
 		{"settling what is not one's own is refused", testSettleForeign},
 		{"foreign bytes come back", testForeignBytes},
 		{"evidence tells what was not the happy path", testEvidence},
+	}
+}
+
+// operatorsAndWorkers are about events that go on without their sender.
+func operatorsAndWorkers() []part {
+	return []part{
 		{"operators act on the right states only", testActs},
 		{"operators at one instant act once", testActRace},
 		{"an act is about what its person saw", testActOvertaken},
@@ -54,6 +73,12 @@ func RunLedger(t *testing.T, open func(t *testing.T) Harness) {
 		{"a replay beside the end of the request", testReplayBesideForgetting},
 		{"a paused scope is held", testPause},
 		{"a failed taking is found out", testTakeFaults},
+	}
+}
+
+// upkeep is what outlives an event, and what holds whatever happens.
+func upkeep() []part {
+	return []part{
 		{"what is over is forgotten", testRetention},
 		{"a large backlog is swept in batches", testSweepBatches},
 		{"a backlog of what is over is forgotten in batches", testForgetBatches},
@@ -66,7 +91,5 @@ func RunLedger(t *testing.T, open func(t *testing.T) Harness) {
 		{"a fault that lasts is told", testLastingFault},
 		{"only the guilty row of a batch fails", testGuilty},
 		{"any order of calls follows the state machine", testModel},
-	} {
-		t.Run(part.name, func(t *testing.T) { part.test(newBench(t, open(t))) })
 	}
 }

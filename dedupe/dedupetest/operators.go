@@ -122,10 +122,11 @@ func testActOvertaken(b *bench) {
 	for verb, act := range b.acts() {
 		r := event("overtaken_" + verb)
 		again := b.runAgain(r, act.from)
-		store := &meddled{Backend: b.h.Store, next: func(move func() ([]bool, error)) ([]bool, error) {
+		store := &between{Backend: b.h.Store}
+		store.once(func(move func() ([]bool, error)) ([]bool, error) {
 			again()
 			return move()
-		}}
+		})
 		if err := act.do(b.replica("late", store, true), r); !errors.Is(err, dedupe.ErrState) {
 			b.Errorf("%s: %v", verb, err)
 		}
@@ -158,9 +159,9 @@ func (b *bench) runAgain(r dedupe.Request, to dedupe.State) func() {
 // testActUnknown lets an act's answer be lost, and somebody go on from it before the person's process looks what came of
 // it.
 func testActUnknown(b *bench) {
-	store := &meddled{Backend: b.h.Store}
+	store := &between{Backend: b.h.Store}
 	lost := func(made bool, then func()) {
-		store.next = func(move func() ([]bool, error)) ([]bool, error) {
+		store.once(func(move func() ([]bool, error)) ([]bool, error) {
 			if made {
 				if _, err := move(); err != nil {
 					return nil, err
@@ -168,7 +169,7 @@ func testActUnknown(b *bench) {
 			}
 			then()
 			return nil, errLost
-		}
+		})
 	}
 	shaky := b.replica("shaky", store, true)
 	replay := func(r dedupe.Request, by dedupe.Act) (dedupe.State, error) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,6 +136,84 @@ func TestSweepingPassesOverWhatIsLocked(t *testing.T) {
 	if expired != locked {
 		t.Errorf("%d claims are swept when they are free, want %d", expired, locked)
 	}
+}
+
+// tried counts how often its store is asked for claims of a key.
+type tried struct {
+	*Store
+	key   dedupe.Key
+	count atomic.Int64
+}
+
+func (s *tried) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
+	if slices.ContainsFunc(moves, func(m dedupe.Move) bool { return m.Key == s.key }) {
+		s.count.Add(1)
+	}
+	return s.Store.Move(ctx, moves)
+}
+
+// A queued event whose row somebody locks delays neither its scope's other events nor anybody else's, look after look, and
+// is taken when the lock is gone.
+func TestAWorkerIsNotHeldUpByALockedRow(t *testing.T) {
+	const lease, others = time.Minute, delivery.Scope("other/shop")
+	dsn := freshDB(t)
+	s := &tried{Store: open(t, dsn, func(c *Config) { c.LockTimeout = 50 * time.Millisecond }), key: keyOf("evt_locked")}
+	workerFor := func(refused time.Duration) *dedupe.Keeper {
+		k, err := dedupe.NewKeeper(dedupe.KeeperConfig{Store: s, Replica: "test", Refused: refused})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	k := workerFor(time.Hour)
+	accept := func(scope delivery.Scope, id string) {
+		r := request(id, lease)
+		r.Scope, r.Accept = scope, &dedupe.Job{Method: "POST", Target: "/", Header: map[string][]string{}, Body: []byte(id)}
+		if decision, err := k.Claim(t.Context(), r); err != nil || !decision.First {
+			t.Fatalf("%s: %+v, %v", id, decision, err)
+		}
+	}
+	take := func(by *dedupe.Keeper, scopes ...delivery.Scope) (taken []string) {
+		var quotas []dedupe.Quota
+		for _, scope := range scopes {
+			quotas = append(quotas, dedupe.Quota{Scope: scope, Most: 1, Policy: policy(lease)})
+		}
+		got, err := by.Take(t.Context(), quotas, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, work := range got.Works {
+			taken = append(taken, string(work.Claim.Scope)+" "+string(work.Claim.EventID))
+		}
+		return taken
+	}
+	accept(testScope, "evt_locked")
+	accept(testScope, "evt_00")
+	conn := connect(t, dsn)
+	exec(t, conn, "BEGIN")
+	exec(t, conn, "SELECT FROM sidecar_test.receipts WHERE event_id = 'evt_locked' FOR UPDATE")
+	if taken := take(k, testScope); len(taken) != 0 || s.count.Load() != 1 {
+		t.Fatalf("taken %q after %d tries", taken, s.count.Load())
+	}
+	for i := range 20 {
+		id := fmt.Sprintf("evt_%02d", i)
+		accept(others, id)
+		accept(testScope, fmt.Sprintf("evt_%02d", i+1))
+		if taken := take(k, testScope, others); !slices.Equal(taken, []string{string(testScope) + " " + id, string(others) + " " + id}) {
+			t.Fatalf("look %d: taken %q", i, taken)
+		}
+	}
+	if tries := s.count.Load(); tries != 1 {
+		t.Errorf("the locked row was tried %d times", tries)
+	}
+	impatient := workerFor(time.Millisecond)
+	if taken := take(impatient, testScope); len(taken) != 0 {
+		t.Fatalf("taken %q", taken)
+	}
+	exec(t, conn, "COMMIT")
+	eventually(t, "the row is taken", func() bool {
+		return slices.Equal(take(impatient, testScope), []string{string(testScope) + " evt_locked"})
+	})
 }
 
 // Batches that bind the same contents in opposite order lock each other out; the server breaks that up, and what it

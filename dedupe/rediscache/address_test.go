@@ -72,6 +72,6 @@ func FuzzURL(f *testing.F) {
 		if len(a.hosts) == 0 || empty || a.topology == sentinel && a.master == "" {
 			t.Errorf("%q: accepted as %+v", text, a)
 		}
-		newClient(a, nil).Close()
+		newClient(a, nil, usualLimits()).Close()
 	})
 }

@@ -53,8 +53,8 @@ func works(t testing.TB, ledger *watched, c *replica, prefix string) {
 	if median := took[len(took)/2]; median > 50*time.Millisecond {
 		t.Errorf("half of the claims took more than %v", median)
 	}
-	if worst := took[len(took)-1]; worst > 2*time.Second {
-		t.Errorf("a claim took %v", worst)
+	if slow, worst := took[len(took)-3], took[len(took)-1]; slow > 2*time.Second || worst > 10*time.Second { // two may meet a busy machine
+		t.Errorf("three claims took %v and more, one took %v", slow, worst)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestRedisIsUsedAgainAfterItWasSilent(t *testing.T) {
 	for i := range 100 {
 		claim(t, c, request(fmt.Sprint("open_", i), "a"))
 	}
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 3*time.Second { // a budget each would be 4 s
 		t.Errorf("a hundred claims past an open breaker took %v", took)
 	}
 	server.Thaw()

@@ -13,8 +13,7 @@ const (
 	// writeEvery is how soon after a batch the next one may be written that is not full. A write costs this process and
 	// Redis much, and a value more of it little; where deliveries come one by one, it would cost each of them more than it
 	// saves. A duplicate that comes sooner to another replica is answered by the ledger.
-	writeEvery   = 5 * time.Millisecond
-	writeTimeout = 500 * time.Millisecond
+	writeEvery = 5 * time.Millisecond
 )
 
 // note is a value on its way to Redis.
@@ -93,7 +92,7 @@ func (s *shared) collect(batch []note) []note {
 
 // store writes a batch where nothing is yet. It reports false if Redis took none of it.
 func (s *shared) store(batch []note) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.limits.write)
 	defer cancel()
 	pipe := s.redis().Pipeline()
 	replies := make([]*redis.BoolCmd, 0, len(batch))

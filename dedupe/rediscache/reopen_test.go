@@ -35,7 +35,7 @@ func TestReopenIsFollowedEverywhere(t *testing.T) {
 	apply(t, first, request("evt_1", "a"), answer(200, "done"))
 	eventually(t, "the result reaches Redis", func() bool { return first.Stats().Stored == 1 })
 	replays(t, second, request("evt_1", "a"), Shared, answer(200, "done"))
-	reopen(t, command(t, ledger, server), ledger, "evt_1")
+	reopen(t, patient(command(t, ledger, server)), ledger, "evt_1")
 
 	replays(t, second, request("evt_1", "a"), Local, answer(200, "done")) // within 30 s
 	second.clock.forward(localLife)
@@ -57,7 +57,7 @@ func TestOldResultIsNotWrittenAfterReopen(t *testing.T) {
 	slow, other := connected(t, ledger, server), connected(t, ledger, server)
 	ledger.during = func() {
 		ledger.during = nil
-		reopen(t, command(t, ledger, server), ledger, "evt_1")
+		reopen(t, patient(command(t, ledger, server)), ledger, "evt_1")
 	}
 	replays(t, slow, request("evt_1", "a"), Ledger, answer(200, "done"))
 	eventually(t, "the old result is sent to Redis", func() bool { return slow.Stats().Stored == 1 })
@@ -79,7 +79,7 @@ func TestResultConfirmedDuringReopenIsNotWritten(t *testing.T) {
 		replays(t, between, request("evt_1", "a"), Ledger, answer(200, "done"))
 		eventually(t, "the old result is sent to Redis", func() bool { return between.Stats().Stored == 1 })
 	}}
-	reopen(t, command(t, ledger, server), desk, "evt_1")
+	reopen(t, patient(command(t, ledger, server)), desk, "evt_1")
 	if d := claim(t, other, request("evt_1", "a")); d.Kind != dedupe.Fresh {
 		t.Fatalf("%+v, want a fresh second attempt", d)
 	}
@@ -112,7 +112,7 @@ func (i *interrupted) Reopen(ctx context.Context, scope delivery.Scope, id deliv
 func TestMarkLivesTwoMinutes(t *testing.T) {
 	server, ledger := testenv.Redis(t), newLedger(t)
 	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))
-	reopen(t, command(t, ledger, server), ledger, "evt_1")
+	reopen(t, patient(command(t, ledger, server)), ledger, "evt_1")
 	db := person(t, server)
 	if life := db.PTTL(context.Background(), onlyKey(t, db)).Val(); life < markLife-time.Minute || life > markLife {
 		t.Errorf("the mark lives %v", life)
@@ -131,7 +131,7 @@ func TestReopenWithoutRedis(t *testing.T) {
 			c := command(t, ledger, server.URL())
 			began := time.Now()
 			reopen(t, c, ledger, "evt_1")
-			if took := time.Since(began); took > 2*time.Second || c.Stats().Unmarked != 1 {
+			if took := time.Since(began); took > 10*time.Second || c.Stats().Unmarked != 1 {
 				t.Errorf("it took %v: %+v", took, c.Stats())
 			}
 			if d := claim(t, c, request("evt_1", "a")); d.Kind != dedupe.Fresh {

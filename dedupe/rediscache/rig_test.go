@@ -83,8 +83,17 @@ type replica struct {
 	stop  func()
 }
 
-// patience is the budget of a test that wants Redis' own answer, however busy the machine is.
+// patience is for a test that wants Redis' own answer, however busy the machine is.
 const patience = 20 * time.Second
+
+// patient gives Redis all the time that it may need. The cache must not run yet.
+func patient(c *Cache) *Cache {
+	s := c.shared
+	s.budget = patience
+	s.limits = limits{dial: patience, io: patience, probe: patience, mark: patience, write: patience}
+	s.replace(newClient(s.address, s.tls, s.limits))
+	return c
+}
 
 // hurried gives Redis as little time as the product does.
 func hurried(c *Config) { c.Budget = 40 * time.Millisecond }
@@ -102,7 +111,7 @@ func start(t testing.TB, ledger dedupe.Ledger, url string, change ...func(*Confi
 		t.Fatal(err)
 	}
 	if cache.shared != nil && config.Budget == 0 {
-		cache.shared.budget = patience
+		patient(cache)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -133,7 +142,12 @@ func connected(t testing.TB, ledger dedupe.Ledger, url string, change ...func(*C
 // eventually polls another process or goroutine.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
+	within(t, 30*time.Second, what, holds)
+}
+
+func within(t testing.TB, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

@@ -12,11 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const (
-	probeTimeout = time.Second
-	markTimeout  = 300 * time.Millisecond
-	markTries    = 3
-)
+const markTries = 3
 
 // shared is the tier that the replicas have in common: Redis. Its methods never fail, they only know nothing. Safe for
 // concurrent use.
@@ -24,6 +20,7 @@ type shared struct {
 	address  address
 	tls      *tls.Config
 	budget   time.Duration
+	limits   limits
 	maxValue int
 	probeKey string
 	now      func() time.Time
@@ -39,12 +36,12 @@ type shared struct {
 
 func newShared(c *Config, a address, counts *counts) *shared {
 	s := &shared{
-		address: a, tls: c.TLS, budget: c.Budget, maxValue: c.MaxValue, now: c.Now, counts: counts, breaker: newBreaker(),
-		probeKey: prefix(c.Namespace) + "probe",
-		lookups:  make(chan *lookup, maxLookups), notes: make(chan note, maxNotes),
+		address: a, tls: c.TLS, budget: c.Budget, limits: usualLimits(), maxValue: c.MaxValue, now: c.Now, counts: counts,
+		breaker: newBreaker(), probeKey: prefix(c.Namespace) + "probe",
+		lookups: make(chan *lookup, maxLookups), notes: make(chan note, maxNotes),
 	}
 	redis.SetLogger(silence{})
-	client := newClient(a, c.TLS)
+	client := newClient(a, c.TLS, s.limits)
 	s.client.Store(&client)
 	return s
 }
@@ -88,8 +85,8 @@ func (s *shared) recover(ctx context.Context) {
 // probe asks for a key as a delivery would, on a new client, so that nothing an old connection suffers from stays. It
 // asks twice: connecting may take its time, an answer may not.
 func (s *shared) probe(ctx context.Context) bool {
-	client := newClient(s.address, s.tls)
-	if !s.answers(ctx, client, probeTimeout) || !s.answers(ctx, client, s.budget) {
+	client := newClient(s.address, s.tls, s.limits)
+	if !s.answers(ctx, client, s.limits.probe) || !s.answers(ctx, client, s.budget) {
 		s.counts.errors.Add(1)
 		_ = client.Close() // it may not have connected at all
 		return false
@@ -140,7 +137,7 @@ func (s *shared) mark(key string, value []byte) bool {
 }
 
 func (s *shared) markOnce(key string, value []byte) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), markTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.limits.mark)
 	defer cancel()
 	return s.redis().Set(ctx, key, value, markLife).Err() == nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
@@ -123,7 +124,7 @@ func TestSentinelFailsOver(t *testing.T) {
 	works(t, ledger, c, "failing_over_")
 	stored := c.Stats().Stored
 	round := 0
-	eventually(t, "the successor is used", func() bool {
+	within(t, 90*time.Second, "the successor is used", func() bool { // a Sentinel that was held up decides nothing for half a minute
 		round++
 		works(t, ledger, c, fmt.Sprint("round_", round, "_"))
 		return c.Stats().Stored > stored
@@ -138,7 +139,7 @@ func startSentinel(t testing.TB, port int) string {
 	_, own, _ := strings.Cut(address, ":")
 	path := filepath.Join(t.TempDir(), "sentinel.conf")
 	config := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor shop 127.0.0.1 %d 1\n"+
-		"sentinel down-after-milliseconds shop 400\nsentinel failover-timeout shop 3000\n", own, t.TempDir(), port)
+		"sentinel down-after-milliseconds shop 5000\nsentinel failover-timeout shop 3000\n", own, t.TempDir(), port)
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

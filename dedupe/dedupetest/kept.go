@@ -83,7 +83,7 @@ func testKeptIsWorked(b *bench) {
 // between is a store whose moves go through a test.
 type between struct {
 	dedupe.Backend
-	move func(make func() ([]bool, error)) ([]bool, error)
+	move func(on func() ([]bool, error)) ([]bool, error)
 }
 
 func (s *between) Move(ctx context.Context, moves []dedupe.Move) ([]bool, error) {
@@ -95,14 +95,14 @@ func (b *bench) abandon(r dedupe.Request) {
 	b.Helper()
 	aloft, gone, back := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	moves := 0
-	slow := b.replica("slow", &between{Backend: b.h.Store, move: func(make func() ([]bool, error)) ([]bool, error) {
+	slow := b.replica("slow", &between{Backend: b.h.Store, move: func(on func() ([]bool, error)) ([]bool, error) {
 		if moves++; moves == 1 {
 			close(aloft)
 			<-gone
-			return make()
+			return on()
 		}
 		defer close(back)
-		return make()
+		return on()
 	}}, false)
 	ctx, cancel := context.WithCancel(b.ctx)
 	claimed := make(chan error, 1)
@@ -174,9 +174,9 @@ func testReplayBesideForgetting(b *bench) {
 	b.settle(b.a, b.fresh(b.a, r, 1), dead(job("d")))
 	b.age(r, policy().Retention.DeadLetter+lease)
 	forgotten := 0
-	store := &between{Backend: b.h.Store, move: func(make func() ([]bool, error)) ([]bool, error) {
+	store := &between{Backend: b.h.Store, move: func(on func() ([]bool, error)) ([]bool, error) {
 		forgotten += b.sweep().Jobs
-		return make()
+		return on()
 	}}
 	worker := b.replica("w", store, true)
 	if to, err := worker.Replay(b.ctx, r.Scope, r.EventID, operator); !errors.Is(err, dedupe.ErrState) {

@@ -113,12 +113,20 @@ func everything(t *testing.T, s *Store, prefix string, size int) {
 
 type stats struct{ seqScans, indexRead, fetched int64 }
 
-// readStats sums over the ledger's large tables. The store's only session is told to report what it did.
-func readStats(t *testing.T, s *Store, conn *pgx.Conn) stats {
+// reported makes the store's only session and another one report what they did.
+func reported(t *testing.T, s *Store, conn *pgx.Conn) {
 	t.Helper()
-	if _, err := s.pool.Exec(t.Context(), "SELECT pg_stat_force_next_flush()"); err != nil {
+	const flush = "SELECT pg_stat_force_next_flush()"
+	if _, err := s.pool.Exec(t.Context(), flush); err != nil {
 		t.Fatal(err)
 	}
+	exec(t, conn, flush)
+}
+
+// readStats sums over the ledger's large tables.
+func readStats(t *testing.T, s *Store, conn *pgx.Conn) stats {
+	t.Helper()
+	reported(t, s, conn)
 	return stats{
 		seqScans: ask[int64](t, conn, `SELECT sum(seq_scan)::bigint FROM pg_stat_user_tables
 			WHERE schemaname = 'sidecar_test' AND relname IN ('receipts', 'jobs', 'evidence')`),

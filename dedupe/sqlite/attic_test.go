@@ -14,7 +14,13 @@ import (
 // sweeperVariable makes the other process a sweeper.
 const sweeperVariable = "SIDECAR_TEST_SWEEPER"
 
-// otherSweeper forgets in small batches and prints a line for each. It never ends.
+// The other process forgets in small batches, and stops before all is gone, however late it is killed.
+const (
+	sweptAtOnce = 3
+	sweeps      = 40
+)
+
+// otherSweeper forgets so many batches, prints a line for each, and waits for its end.
 func otherSweeper(path string) {
 	store, err := Open(context.Background(), path)
 	if err != nil {
@@ -22,22 +28,24 @@ func otherSweeper(path string) {
 		os.Exit(1)
 	}
 	os.Stdout.WriteString("open\n")
-	for {
-		gone, _, err := store.Forget(context.Background(), 3)
+	for range sweeps {
+		gone, _, err := store.Forget(context.Background(), sweptAtOnce)
 		fmt.Fprintln(os.Stdout, gone, err)
 	}
+	<-time.After(time.Hour) // until it is killed
 }
 
 // A sweeper may be killed anywhere: an event is there as a whole or gone as a whole, and the next sweep finishes.
 func TestKilledSweepLeavesNothingHalf(t *testing.T) {
-	const events = 400
+	const rounds = 3
+	const events = rounds*sweeps*sweptAtOnce + 40
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	overdue(t, path, events)
 	left := events
-	for round := range 3 {
+	for round := range rounds {
 		command, lines := start(t, path, sweeperVariable+"=1")
 		for told := 0; told <= 5*(round+1) && lines.Scan(); told++ {
-			if want := "3 <nil>"; told > 0 && lines.Text() != want {
+			if want := fmt.Sprint(sweptAtOnce, " <nil>"); told > 0 && lines.Text() != want {
 				t.Fatalf("the other process says %q, want %q", lines.Text(), want)
 			}
 		}

@@ -150,7 +150,7 @@ func (c *chaos) post(address, event string) string {
 	if strings.HasPrefix(event, "net-") {
 		target += "/net"
 	}
-	body := payload(event)
+	body := chaosPayload(event)
 	request, err := http.NewRequest(http.MethodPost, "http://"+address+target, strings.NewReader(body))
 	if err != nil {
 		return err.Error()
@@ -165,6 +165,21 @@ func (c *chaos) post(address, event string) string {
 		return ""
 	}
 	return fmt.Sprintf("%d %s", response.StatusCode, response.Header.Get("Sidecar-Receipt"))
+}
+
+// chaosPayload is an event's own bytes, some of them many: as JSON it would be the same in other ones.
+func chaosPayload(event string) string {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, event)
+	random := rand.New(rand.NewPCG(hash.Sum64(), 2))
+	note := make([]byte, random.IntN(300))
+	if random.IntN(50) == 0 {
+		note = make([]byte, random.IntN(200_000))
+	}
+	for i := range note {
+		note[i] = byte(random.Uint32())
+	}
+	return strings.TrimSuffix(payload(event), "}") + fmt.Sprintf(",\r\n\t\"é\": \"\\u00e9%x\", \"n\": 1.0 }\n", note)
 }
 
 // disturb lets the faults happen, spread over the events.
@@ -317,6 +332,9 @@ func (c *chaos) checkEvent(t *testing.T, event string, end ending, seen seen) {
 			t.Errorf("%s: a sender heard %s", event, heard)
 		}
 	}
+	if seen.other != "" {
+		t.Errorf("%s: the application saw other bytes than were sent, %s", event, seen.other)
+	}
 	numbers := slices.Sorted(slices.Values(seen.attempts))
 	if len(slices.Compact(slices.Clone(numbers))) != len(numbers) {
 		t.Errorf("%s: the application saw attempts %v: a number twice", event, seen.attempts)
@@ -343,7 +361,8 @@ func (c *chaos) checkEvent(t *testing.T, event string, end ending, seen seen) {
 // seen is what the application saw of an event.
 type seen struct {
 	attempts []int
-	final    int // times it had its effect
+	final    int    // times it had its effect
+	other    string // a body that is not the one that was sent; empty: none was
 }
 
 // chaosApplication behaves as the seed says, by event. While away it resets connections that it has accepted.
@@ -406,8 +425,8 @@ func (a *chaosApplication) of(event string) seen {
 }
 
 func (a *chaosApplication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	if a.away.Load() {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || a.away.Load() {
 		panic(http.ErrAbortHandler)
 	}
 	event := r.Header.Get("Idempotency-Key")
@@ -420,6 +439,9 @@ func (a *chaosApplication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.saw[event] = s
 	}
 	s.attempts = append(s.attempts, number)
+	if string(body) != chaosPayload(event) {
+		s.other = fmt.Sprintf("%d bytes: %.100q", len(body), body)
+	}
 	run, plan := len(s.attempts), a.plan(event)
 	status := http.StatusOK
 	switch {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,17 +59,40 @@ func TestAJobThatKillsEveryWorker(t *testing.T) {
 
 // An application that is away, or fails, for longer than max_age: the event is dead, nothing is lost, and a replay ends it.
 func TestTheApplicationIsAwayForLongerThanMaxAge(t *testing.T) {
-	var away atomic.Bool
+	var away, fails atomic.Bool
 	app := newApplication(t)
 	front := newDoor(t, app.address, &away)
-	app.on("evt-fails", func(w http.ResponseWriter, _ *http.Request, _ int) {
-		if away.Load() {
+	app.on("evt-fails", func(w http.ResponseWriter, _ *http.Request, run int) {
+		if fails.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
+			return
 		}
+		fmt.Fprintf(w, "evt-fails run %d", run)
 	})
 	s := newSidecar(t, integration(t, short("mode: accept", `accept: {body: "stored"}`,
-		"retry: {max_attempts: 200, max_age: 2s, initial: 50ms, max: 200ms}")...),
+		"retry: {max_attempts: 100000, max_age: 2s, initial: 50ms, max: 200ms}")...),
 		map[string]string{"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + front}).start(t)
+	dies := func(event string) receipt {
+		expect(t, s, event, "202 queued stored")
+		becomes(t, s, event, "dead", "max_age")
+		got, err := receiptOf(t, s, event)
+		if err != nil || got.Request != "kept" {
+			t.Errorf("%s: %+v, %v: the request is kept", event, got, err)
+		}
+		expect(t, s, event, "202 dead stored")
+		return got
+	}
+	replayed := func(event string, attempts int) {
+		if exit, out := s.run(t, "dead-letters", "replay", "acme/orders", event, "--actor", "ada", "--reason", "it is back"); exit != 0 {
+			t.Fatalf("replay: exit %d\n%s", exit, out)
+		}
+		becomes(t, s, event, "applied", "")
+		if got := app.attempts(event); len(got) != attempts || got[attempts-1] != strconv.Itoa(attempts) {
+			t.Errorf("the application saw %s as attempts %v, want %d", event, got, attempts)
+		}
+		expect(t, s, event, fmt.Sprintf("200 replayed %s run %d", event, attempts))
+	}
+
 	away.Store(true)
 	await(t, "the door to shut", func() error {
 		conn, err := net.Dial("tcp", front)
@@ -78,19 +102,20 @@ func TestTheApplicationIsAwayForLongerThanMaxAge(t *testing.T) {
 		}
 		return nil
 	})
-	expect(t, s, "evt-away", "202 queued stored")
-	becomes(t, s, "evt-away", "dead", "max_age")
-	if got, err := receiptOf(t, s, "evt-away"); err != nil || got.Attempts != 0 || got.Request != "kept" {
-		t.Errorf("%+v, %v: what is not sent counts for nothing, and the request is kept", got, err)
+	if got := dies("evt-away"); got.Attempts != 0 {
+		t.Errorf("%+v: what is not sent counts for nothing", got)
 	}
-	expect(t, s, "evt-away", "202 dead stored")
 	away.Store(false)
 	wantAttempts(t, app, "evt-away")
-	if exit, out := s.run(t, "dead-letters", "replay", "acme/orders", "evt-away", "--actor", "ada", "--reason", "it is back"); exit != 0 {
-		t.Fatalf("replay: exit %d\n%s", exit, out)
+	replayed("evt-away", 1)
+
+	fails.Store(true)
+	failed := dies("evt-fails")
+	if failed.Attempts < 2 {
+		t.Errorf("%+v: an answer that is not final is asked for again", failed)
 	}
-	becomes(t, s, "evt-away", "applied", "")
-	wantAttempts(t, app, "evt-away", "1")
+	fails.Store(false)
+	replayed("evt-fails", failed.Attempts+1)
 }
 
 // newDoor is the way to an application that can be shut: a moment later connections are refused.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
 	"strings"
 	"time"
@@ -36,7 +35,9 @@ func newHTTP2(d *dialer) *http.Transport {
 }
 
 func (p *Passthrough) serveHTTP2(w http.ResponseWriter, r *http.Request) {
-	response, err := p.http2.RoundTrip(p.outgoing(w, r))
+	before := interims{w: w}
+	response, err := p.http2.RoundTrip(p.outgoing(r, &httptrace.ClientTrace{Got1xxResponse: before.add}))
+	before.end()
 	if err != nil {
 		switch {
 		case timedOut(r):
@@ -85,13 +86,7 @@ func (p *Passthrough) stream(w http.ResponseWriter, body io.Reader) error {
 }
 
 // outgoing is the request as it goes on. It shares the trailer with the one that came, which fills it in at the end.
-func (p *Passthrough) outgoing(w http.ResponseWriter, r *http.Request) *http.Request {
-	trace := &httptrace.ClientTrace{Got1xxResponse: func(status int, fields textproto.MIMEHeader) error {
-		if status != http.StatusContinue {
-			interimHTTP2(w, status, http.Header(fields))
-		}
-		return nil
-	}}
+func (p *Passthrough) outgoing(r *http.Request, trace *httptrace.ClientTrace) *http.Request {
 	out := r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
 	out.RequestURI = ""
 	out.Header = passed(r)
@@ -106,17 +101,6 @@ func (p *Passthrough) outgoing(w http.ResponseWriter, r *http.Request) *http.Req
 		out.Body = http.NoBody
 	}
 	return out
-}
-
-func interimHTTP2(w http.ResponseWriter, status int, fields http.Header) {
-	header := w.Header()
-	for name, values := range fields {
-		header[name] = values
-	}
-	w.WriteHeader(status)
-	for name := range fields {
-		delete(header, name)
-	}
 }
 
 // passed is the header of a request that goes through, as a map. An absent User-Agent is kept absent.

@@ -140,7 +140,7 @@ func (x *passage) ask(c *conn) (*http.Response, error) {
 		case status == http.StatusSwitchingProtocols:
 			return nil, fmt.Errorf("%w: protocols switched unasked", ErrIncomplete)
 		case status == http.StatusContinue:
-			x.pump.proceed()
+			x.pump.proceed(response.Header)
 		default:
 			x.interim(response)
 		}
@@ -155,21 +155,6 @@ func notTaken(c *conn) error {
 		return errNotTaken
 	}
 	return io.ErrUnexpectedEOF
-}
-
-// interim passes on a 1xx answer, which HTTP/1.0 does not know.
-func (x *passage) interim(response *http.Response) {
-	if !x.r.ProtoAtLeast(1, 1) {
-		return
-	}
-	header := x.w.Header()
-	for name, values := range response.Header {
-		header[name] = values
-	}
-	x.w.WriteHeader(response.StatusCode)
-	for name := range response.Header {
-		delete(header, name)
-	}
 }
 
 // repeatable tells whether the request may be sent again: it is safe to repeat by its method, has no body, and the

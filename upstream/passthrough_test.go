@@ -23,7 +23,13 @@ func newFront(t *testing.T, c Config) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	server := httptest.NewUnstartedServer(p)
+	return newListener(t, p)
+}
+
+// newListener serves a handler as the sidecar's listener does, and returns its address.
+func newListener(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
 	server.Config.DisableGeneralOptionsHandler = true
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetHTTP1(true)

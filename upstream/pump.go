@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,10 @@ const (
 // pump carries a request's head and body to the application while the answer is already awaited.
 type pump struct {
 	*Passthrough
+	w       http.ResponseWriter
 	r       *http.Request
 	c       *conn
+	awaited bool // the sender sends no body before it gets a 100
 	chunked bool
 	went    chan struct{} // closed: the body may be asked for
 	stopped chan struct{} // closed: it need not be any more
@@ -38,11 +41,14 @@ type pump struct {
 
 	headMu sync.Mutex
 	head   []byte // nil once it is written
+
+	speaking sync.Mutex // held while an interim answer is written, and to cancel: then no other one is
+	invited  bool       // the sender has got its 100
 }
 
 func (x *passage) startPump(c *conn) *pump {
 	p := &pump{
-		Passthrough: x.Passthrough, r: x.r, c: c, chunked: x.r.ContentLength < 0, head: c.scratch,
+		Passthrough: x.Passthrough, w: x.w, r: x.r, c: c, awaited: expects(x.r), chunked: x.r.ContentLength < 0, head: c.scratch,
 		went: make(chan struct{}), stopped: make(chan struct{}), done: make(chan struct{}),
 	}
 	go func() {
@@ -76,18 +82,40 @@ func (p *pump) endsWithin(d time.Duration) bool {
 	}
 }
 
-// proceed lets the body be asked for from a sender that waits for that.
-func (p *pump) proceed() {
-	if p != nil {
+// proceed passes the application's 100 on to a sender that waits for it, and has the body read.
+func (p *pump) proceed(fields http.Header) {
+	if p != nil && p.awaited && p.invite(fields) {
 		p.once[0].Do(func() { close(p.went) })
 	}
 }
 
-// cancel spares a sender that still waits the sending of a body that nobody wants.
-func (p *pump) cancel() { p.once[1].Do(func() { close(p.stopped) }) }
+// invite sends a 100 unless the sender has one, and tells whether the body may be read, which it may not once that is
+// cancelled. net/http would send one by itself at the first read, even while another interim answer is written.
+func (p *pump) invite(fields http.Header) bool {
+	p.speaking.Lock()
+	defer p.speaking.Unlock()
+	select {
+	case <-p.stopped:
+		return false
+	default:
+	}
+	if !p.invited {
+		p.invited = true
+		writeInterim(p.w, http.StatusContinue, fields)
+	}
+	return true
+}
+
+// cancel spares a sender that still waits the sending of a body that nobody wants. From then on the pump writes nothing to
+// the sender and leaves the header of its answer alone.
+func (p *pump) cancel() {
+	p.speaking.Lock()
+	defer p.speaking.Unlock()
+	p.once[1].Do(func() { close(p.stopped) })
+}
 
 func (p *pump) run() bool {
-	if expects(p.r) {
+	if p.awaited {
 		if p.flushHead() != nil || !p.awaitProceed() {
 			return false
 		}
@@ -107,9 +135,14 @@ func (p *pump) run() bool {
 	}
 }
 
+// expects tells whether a sender waits for 100, as net/http judges it, which would see to that 100 otherwise.
 func expects(r *http.Request) bool {
-	return r.ProtoAtLeast(1, 1) && strings.EqualFold(r.Header.Get("Expect"), "100-continue")
+	return r.ProtoAtLeast(1, 1) && slices.ContainsFunc(strings.FieldsFunc(r.Header.Get("Expect"), betweenTokens), isContinue)
 }
+
+func betweenTokens(c rune) bool { return c == ' ' || c == ',' || c == '\t' }
+
+func isContinue(token string) bool { return strings.EqualFold(token, "100-continue") }
 
 // awaitProceed waits until the application wants the body, or seems not to know about such expectations.
 func (p *pump) awaitProceed() bool {
@@ -117,13 +150,14 @@ func (p *pump) awaitProceed() bool {
 	defer patience.Stop()
 	select {
 	case <-p.went:
+		return true
 	case <-patience.C:
+		return p.invite(nil)
 	case <-p.r.Context().Done():
 		return false
 	case <-p.stopped:
 		return false
 	}
-	return true
 }
 
 func (p *pump) flushHead() error {

@@ -11,15 +11,15 @@ import (
 
 // relay passes a final answer on, each piece as it comes.
 func (x *passage) relay(c *conn, response *http.Response) error {
+	if x.pump != nil {
+		x.pump.cancel() // first: until then it may write a header section of its own
+	}
 	header := x.w.Header()
 	copyAnswer(header, response)
 	if len(response.TransferEncoding) > 0 {
 		header["Transfer-Encoding"] = response.TransferEncoding // or net/http would announce a length where it can
 	}
-	if x.pump != nil {
-		x.pump.cancel()
-		x.closeUnlessDrained()
-	}
+	x.closeUnlessDrained()
 	x.begun = true
 	x.w.WriteHeader(response.StatusCode)
 	if response.Body == http.NoBody || response.ContentLength == 0 {

@@ -55,7 +55,7 @@ func refused(ctx context.Context, desk dedupe.Desk, before dedupe.Receipt) error
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s in %s: %w, and what it is now cannot be told: %w", before.EventID, before.Scope, dedupe.ErrState, err)
-	case now.State != before.State || !now.Changed.Equal(before.Changed):
+	case now.State != before.State || !now.Changed.Equal(before.Changed) || now.HasJob != before.HasJob:
 		return fmt.Errorf("the state of %s in %s has changed: it is %s now", now.EventID, now.Scope, now.State)
 	}
 	return fmt.Errorf("%s in %s is %s: %w", now.EventID, now.Scope, now.State, dedupe.ErrState)

@@ -13,11 +13,12 @@ import (
 // A request is sent once. The exception is a GET, HEAD, OPTIONS or TRACE without a body on a connection that the
 // application closed at the very moment it was used again, before a byte of an answer.
 type Passthrough struct {
-	config  Config
-	dialer  *dialer
-	pool    *pool
-	http2   *http.Transport
-	buffers sync.Pool // of *copyBuffer
+	config   Config
+	dialer   *dialer
+	pool     *pool
+	http2    *http.Transport
+	switches *switches
+	buffers  sync.Pool // of *copyBuffer
 }
 
 // copyBuffer is large enough for good speed, and its length has at most four hexadecimal digits.
@@ -30,7 +31,9 @@ func NewPassthrough(c Config) (*Passthrough, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Passthrough{config: c, dialer: dialer, pool: newPool(c.IdleConns, c.IdleTimeout), http2: newHTTP2(dialer)}
+	p := &Passthrough{
+		config: c, dialer: dialer, pool: newPool(c.IdleConns, c.IdleTimeout), http2: newHTTP2(dialer), switches: newSwitches(),
+	}
 	p.buffers.New = func() any { return new(copyBuffer) }
 	return p, nil
 }

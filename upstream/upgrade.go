@@ -21,6 +21,8 @@ func (x *passage) switchProtocols(c *conn, response *http.Response, stop func() 
 		x.abandon(c, err)
 		return err
 	}
+	x.switches.enter() // before the server forgets the connection, so that one of them knows it at any time
+	defer x.switches.leave()
 	sender, buffered, err := x.control.Hijack()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrIncomplete, err)
@@ -36,8 +38,15 @@ func (x *passage) switchProtocols(c *conn, response *http.Response, stop func() 
 	ended := make(chan bool, 2)
 	go func() { ended <- carry(c.TCPConn, buffered.Reader, sender) }()
 	go func() { ended <- carry(sender, c.reader, c) }()
-	if clean := <-ended; clean {
-		<-ended // the other side may have more to say
+	for range 2 { // one side may have more to say than the other
+		select {
+		case clean := <-ended:
+			if !clean {
+				return nil
+			}
+		case <-x.switches.cut:
+			return nil
+		}
 	}
 	return nil
 }

@@ -52,6 +52,9 @@ func (s *server) work(ctx context.Context) error {
 // finish waits until nothing is in flight, or ctx has ended.
 func (s *server) finish(ctx context.Context) error {
 	err := s.public.Shutdown(ctx)
+	if drained := s.passing.Drain(ctx); err == nil {
+		err = drained
+	}
 	select {
 	case <-s.worked:
 	case <-ctx.Done():

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,13 +13,13 @@ func TestCheckTellsWhatChangesAgainstTheRunningSidecar(t *testing.T) {
 	r.write("tokens", "dashboard:read:0123456789abcdef\n")
 	r.env["SIDECAR_ADMIN_TOKEN_FILE"] = r.path("tokens")
 	p := r.run()
-	if out := r.must("check"); !strings.Contains(out, "none in its integrations and credentials") {
+	if out := p.checked(); !strings.Contains(out, "none in its integrations and credentials") {
 		t.Errorf("nothing has changed:\n%s", out)
 	}
 	r.write("first", "another-key-0123456789abcdef01234567\n")
 	r.configure(strings.Replace(orders("{id: k1, secret: {file: first}}, {id: k2, secret: {file: second}, status: retiring}"),
 		"/hooks/orders", "/hooks/other", 1))
-	out := r.must("check")
+	out := p.checked()
 	for _, want := range []string{
 		"Changes against the running sidecar", "acme/orders: /hooks/orders hmac forward enabled becomes /hooks/other hmac forward enabled",
 		"credential k1: rotated, active, secret fingerprint ", "credential k2: created, retiring, secret fingerprint ",
@@ -34,6 +35,18 @@ func TestCheckTellsWhatChangesAgainstTheRunningSidecar(t *testing.T) {
 	if out := r.must("check"); strings.Contains(out, "Changes against") {
 		t.Errorf("nothing runs:\n%s", out)
 	}
+}
+
+// checked is what a check says that the sidecar has answered, which it asks for a second only.
+func (p *process) checked() (out string) {
+	p.r.t.Helper()
+	p.eventually("an answer to a check", func() error {
+		if out = p.r.must("check"); !strings.Contains(out, "Changes against") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	return out
 }
 
 func TestATokenThatIsTakenOutCountsNoLonger(t *testing.T) {

@@ -78,6 +78,17 @@ func (p *process) awaitChanges(want ...string) {
 	})
 }
 
+// awaitRecorded waits until the ledger has so many changes, which is a moment after the status tells of them.
+func (p *process) awaitRecorded(changes int) {
+	p.r.t.Helper()
+	p.eventually("the ledger to have all changes", func() error {
+		if _, page := p.admin("/api/v1/credentials"); strings.Count(page, `"change":`) != changes {
+			return errors.New(page)
+		}
+		return nil
+	})
+}
+
 // recordedChanges are what the ledger keeps, oldest first, once nobody else has it.
 func (r *rig) recordedChanges() []string {
 	r.t.Helper()
@@ -119,6 +130,7 @@ func TestTheLifeOfACredentialIsEvidence(t *testing.T) {
 		strings.Contains(page, "webhook_config_propagation_seconds 0\n") {
 		t.Error("the metrics do not tell how long changes took")
 	}
+	p.awaitRecorded(len(want))
 	p.stop()
 	if got := r.recordedChanges(); !slices.Equal(got, want) {
 		t.Errorf("the ledger keeps %q, want %q", got, want)
@@ -153,7 +165,9 @@ func TestARevokedCredentialDoesNotComeBack(t *testing.T) {
 	if status, out := r.command("", "check"); status != exitUsage || !strings.Contains(out, "was revoked and stays revoked") {
 		t.Errorf("check beside the running sidecar: exit %d\n%s", status, out)
 	}
-	p.awaitChanges("k1 created", "k2 created", "k1 revoked", "k1 removed", "k1 brought_back")
+	want := []string{"k1 created", "k2 created", "k1 revoked", "k1 removed", "k1 brought_back"}
+	p.awaitChanges(want...)
+	p.awaitRecorded(len(want))
 	p.stop()
 
 	again := r.run()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ import (
 const (
 	drillLimit    = 10 * time.Minute // ends one that hangs, so that it always tells its table
 	drillReplicas = 3                // where the ledger can be shared
-	drillBound    = 2 * time.Second  // the default of SIDECAR_RELOAD_INTERVAL
+	drillInterval = 2 * time.Second  // the default of SIDECAR_RELOAD_INTERVAL, which is what is declared
 )
 
 // drill is the leaked-key drill, against real sidecars on a ledger of its own.
@@ -57,7 +58,7 @@ func (p *program) runDrill(ctx context.Context, replicas int) (drill.Report, err
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithTimeout(ctx, drillLimit)
 	defer cancel()
-	d, err := drill.New(drill.Config{Dir: dir, Bound: drillBound, Version: thisBuild().Version})
+	d, err := drill.New(drill.Config{Dir: dir, Bound: cmp.Or(p.drillBound, drillInterval), Version: thisBuild().Version})
 	if err != nil {
 		return drill.Report{}, err
 	}

@@ -63,7 +63,7 @@ func (f *drillField) environment(public, admin, embedded string) config.Environm
 	env := config.Environment{
 		"SIDECAR_LISTEN": public, "SIDECAR_ADMIN_LISTEN": admin, "SIDECAR_PROBE_LISTEN": "127.0.0.1:0",
 		"SIDECAR_UPSTREAM": f.app, "SIDECAR_CONFIG": filepath.Join(f.dir, drill.Files), "SIDECAR_GUARD": drill.Guard,
-		"SIDECAR_NAMESPACE": f.namespace, "SIDECAR_RELOAD_INTERVAL": drillBound.String(),
+		"SIDECAR_NAMESPACE": f.namespace, "SIDECAR_RELOAD_INTERVAL": drillInterval.String(),
 		"SIDECAR_DRAIN_DELAY": "0s", "SIDECAR_SHUTDOWN_TIMEOUT": "3s",
 		"DATABASE_URL": "sqlite:" + filepath.Join(f.dir, embedded),
 	}

@@ -85,7 +85,7 @@ func TestTheDrillPassesOnAnEmbeddedLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"PASSED", "must hold: ", "declared 2s", "needs several replicas"} {
+	for _, want := range []string{"PASSED", "must hold: ", "declared " + patientBound.String(), "needs several replicas"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -143,6 +143,9 @@ func TestTheDrillNoticesABrokenPromise(t *testing.T) {
 	for name := range maps.Keys(brokenPromises()) {
 		drilling.Go(func() {
 			status, report := runDrill(t, map[string]string{brokenPromise: name})
+			if report.Bound != drillInterval {
+				t.Errorf("%s: the drill declares %s", name, report.Bound)
+			}
 			failed := verdicts(report, drill.Failed)
 			if status != 1 || report.Passed || !slices.Contains(failed, noticed[name]) {
 				t.Errorf("%s: exit %d, failed %v, want %s among them", name, status, failed, noticed[name])

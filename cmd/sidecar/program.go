@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/cmd/sidecar/config"
 )
@@ -16,6 +17,8 @@ type program struct {
 	environ config.Environment
 	// alter changes a server of the drill before it runs. Tests break promises with it, to see that the drill notices.
 	alter func(*server) error
+	// drillBound is what a drill declares, in place of its reload interval. Tests on a busy machine declare more.
+	drillBound time.Duration
 }
 
 func newProgram() *program {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 	"github.com/webhook-sidecar/webhook-sidecar/internal/console"
@@ -114,12 +117,29 @@ func TestReopenSaysThatRedisDoesNotKnow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, server := quarantined(t), testenv.NewRedis(t)
 			r.env["REDIS_URL"] = server.URL()
+			answers(t, server.URL())
 			disturb(server)
 			out := r.must("receipts", "reopen", "acme/orders", "evt-fine", "--actor", "ana", "--reason", "lost")
 			if !strings.Contains(out, "reopened") || strings.Contains(out, "Redis could not be told") == (name == "well") {
 				t.Errorf("got %s", out)
 			}
 		})
+	}
+}
+
+// answers waits until Redis does, which the next command may be too impatient for.
+func answers(t *testing.T, url string) {
+	t.Helper()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := await(ctx, func() error { return client.Ping(ctx).Err() }); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -70,8 +70,8 @@ func orders(credentials string, lines ...string) string {
     provider: hmac
     hmac: {header: X-Signature, signed: "{body}"}
     event: {id: {json: /id}}
-    timeout: 2s
-    lease: 4s
+    timeout: 10s
+    lease: 20s
     credentials: [` + credentials + "]\n"
 	for _, line := range lines {
 		text += "    " + line + "\n"

@@ -50,7 +50,7 @@ func TestTheLedgerSurvivesARestart(t *testing.T) {
 func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 	r := newRig(t)
 	r.env["SIDECAR_DRAIN_DELAY"] = "3s" // time to see it
-	r.configure(strings.Replace(orders("{id: k1, secret: {file: first}}"), "timeout: 2s\n    lease: 4s", "timeout: 60s\n    lease: 90s", 1))
+	r.configure(strings.Replace(orders("{id: k1, secret: {file: first}}"), "timeout: 10s\n    lease: 20s", "timeout: 60s\n    lease: 90s", 1))
 	arrived, release := make(chan struct{}), make(chan struct{})
 	r.answer(func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Idempotency-Key") == "evt-slow" {
@@ -98,7 +98,7 @@ func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 func TestTheShutdownTimeoutIsABound(t *testing.T) {
 	r := newRig(t)
 	r.env["SIDECAR_SHUTDOWN_TIMEOUT"] = "300ms"
-	r.configure(strings.Replace(orders("{id: k1, secret: {file: first}}"), "timeout: 2s\n    lease: 4s", "timeout: 30s\n    lease: 40s", 1))
+	r.configure(strings.Replace(orders("{id: k1, secret: {file: first}}"), "timeout: 10s\n    lease: 20s", "timeout: 30s\n    lease: 40s", 1))
 	arrived := make(chan struct{})
 	r.answer(func(_ http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Idempotency-Key") != "" {
@@ -216,12 +216,12 @@ func TestASilentLedgerKeepsNobodyWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	r.env["DATABASE_URL"] = "postgres://u@" + silent.Addr().String() + "/db?sslmode=disable"
+	r.env["DATABASE_URL"] = "postgres://u@" + silent.Addr().String() + "/db?sslmode=disable&connect_timeout=60"
 	p := r.run()
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/api/v1/status"} {
 		began := time.Now()
 		status, body := p.admin(path)
-		if took := time.Since(began); status != http.StatusOK || took > 4*time.Second {
+		if took := time.Since(began); status != http.StatusOK || took > 8*time.Second { // whoever waits for the ledger waits for 10 s
 			t.Errorf("%s: %d after %v", path, status, took)
 		}
 		if path == "/api/v1/status" && !strings.Contains(body, `"reachable": false`) {
@@ -246,7 +246,7 @@ func TestASilentLedgerDoesNotHoldUpTheEnd(t *testing.T) {
 	}
 	began := time.Now()
 	p.signal(syscall.SIGTERM)
-	if status := p.end(); status != 0 || time.Since(began) > 1*time.Second+lastWait+2*time.Second {
+	if status := p.end(); status != 0 || time.Since(began) > 1*time.Second+lastWait+4*time.Second {
 		t.Errorf("exit %d after %v: %s", status, time.Since(began), p.log)
 	}
 }

@@ -57,16 +57,17 @@ SELECT now(), (SELECT count(*) FROM gone), (SELECT count(*) FROM held), (SELECT 
 	// Whether anything is over.
 	leftSQL = `SELECT now(), EXISTS (SELECT ` + over + `$1)`
 
-	// A request that has a limit is of a dead event, or of one that is just leaving that state. While the receipt is locked
-	// nothing happens to its request. A new token tells whoever wants to have it sent again that it is gone.
-	forgetJobSQL = `WITH over AS MATERIALIZED (
-    SELECT j.scope_id, j.event_id FROM {schema}.jobs j
-    WHERE j.until < 'infinity' AND j.until <= now() ORDER BY j.until LIMIT $1
-), held AS MATERIALIZED (
-    SELECT r.place FROM over CROSS JOIN LATERAL (
+	// A request that has a limit is of a dead event, or of one that is just leaving that state. What is locked elsewhere is
+	// passed over before the limit counts. While the receipt is locked here nothing happens to its request. A new token tells
+	// whoever wants to have it sent again that it is gone.
+	forgetJobSQL = `WITH held AS MATERIALIZED (
+    SELECT r.place FROM (
+        SELECT j.scope_id, j.event_id FROM {schema}.jobs j
+        WHERE j.until < 'infinity' AND j.until <= now() ORDER BY j.until
+    ) over CROSS JOIN LATERAL (
         SELECT r.ctid AS place FROM {schema}.receipts r
         WHERE r.scope_id = over.scope_id AND r.event_id = over.event_id AND r.state = $2 LIMIT 1 FOR UPDATE SKIP LOCKED
-    ) r
+    ) r LIMIT $1
 ), dead AS (
     UPDATE {schema}.receipts r SET job = 0, token = uuid_send(gen_random_uuid())
     WHERE r.ctid = ANY (ARRAY(SELECT place FROM held)) AND r.state = $2

@@ -138,6 +138,35 @@ func TestSweepingPassesOverWhatIsLocked(t *testing.T) {
 	}
 }
 
+// Dead events that somebody has locked, as many of them as a batch takes, keep no other's kept request from being forgotten.
+func TestForgettingRequestsPassesOverWhatIsLocked(t *testing.T) {
+	const locked, free = 10, 3
+	dsn := freshDB(t)
+	s, conn := open(t, dsn, func(c *Config) { c.LockTimeout = 20 * time.Second }), connect(t, dsn)
+	rows := append(batch("locked_", 0, locked), batch("free_", 0, free)...)
+	insert(t, s, rows...)
+	for _, row := range rows {
+		m := applied(row)
+		m.To, m.Response, m.DropJob, m.Job, m.JobFor = dedupe.Dead, nil, false, &dedupe.Job{Method: "POST", Target: "/"}, time.Hour
+		move(t, s, m)
+	}
+	exec(t, conn, "UPDATE sidecar_test.jobs SET until = now() - interval '1 hour' WHERE event_id < 'l'")
+	exec(t, conn, "UPDATE sidecar_test.jobs SET until = now() - interval '2 hours' WHERE event_id > 'l'")
+	exec(t, conn, "BEGIN")
+	exec(t, conn, "SELECT FROM sidecar_test.receipts WHERE event_id > 'l' FOR UPDATE")
+	for i, want := range []int{free, 0} {
+		if _, jobs, err := s.Forget(t.Context(), locked); err != nil || jobs != want {
+			t.Fatalf("sweep %d: forgot %d, %v", i, jobs, err)
+		}
+	}
+	exec(t, conn, "COMMIT")
+	for i, want := range []int{locked - 1, 1, 0} {
+		if _, jobs, err := s.Forget(t.Context(), locked-1); err != nil || jobs != want {
+			t.Fatalf("sweep %d when they are free: forgot %d, %v", i, jobs, err)
+		}
+	}
+}
+
 // tried counts how often its store is asked for claims of a key.
 type tried struct {
 	*Store

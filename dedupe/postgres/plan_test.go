@@ -198,7 +198,7 @@ func checkSweeps(t *testing.T, s *Store, conn *pgx.Conn, known string) {
 		name, sql string
 		wants     []string
 	}{
-		{"expired", s.sql.expired, []string{`Limit[^\n]*\n *-> *Index Scan using receipts_claimed[^\n]*\n *Index Cond: [^\n]*<=[^\n]*\$3`}},
+		{"expired", s.sql.expired, []string{`Limit[^\n]*\n *-> *LockRows[^\n]*\n *-> *Index Scan using receipts_claimed[^\n]*\n *Index Cond: [^\n]*<=[^\n]*\$3`}},
 		{"forget", s.sql.forget, []string{
 			`Limit[^\n]*\n *-> *LockRows[^\n]*\n *-> *Index Scan using receipts_expiry[^\n]*\n *Index Cond: [^\n]*<=[^\n]*\$2`,
 			`Tid Scan on receipts`, `Tid Scan on evidence`, `Tid Scan on jobs`,
@@ -206,7 +206,7 @@ func checkSweeps(t *testing.T, s *Store, conn *pgx.Conn, known string) {
 		}},
 		{"left", s.sql.left, []string{`Index (Only )?Scan using receipts_expiry[^\n]*\n *Index Cond: [^\n]*<=[^\n]*\$1`}},
 		{"forget jobs", s.sql.forgetJob, []string{
-			`Limit[^\n]*\n *-> *Index Scan using jobs_until[^\n]*\n *Index Cond: \(until <= now\(\)\)`,
+			`Limit[^\n]*\n *-> *Nested Loop[^\n]*\n *-> *Index Scan using jobs_until[^\n]*\n *Index Cond: \(until <= now\(\)\)`,
 			`Tid Scan on receipts`, `Tid Scan on jobs`, fmt.Sprintf(byKey, "receipts"), fmt.Sprintf(byKey, "jobs"),
 		}},
 	} {

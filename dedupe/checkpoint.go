@@ -62,7 +62,8 @@ type Checkpoints interface {
 	// Unsealed returns the scopes in which a chained row of evidence has no checkpoint.
 	Unsealed(ctx context.Context) ([]delivery.Scope, error)
 	// Seal adds a checkpoint and marks its rows, those that are still there and have no mark, all or nothing. Where a
-	// checkpoint of that number exists it changes nothing and returns false. After an error it is unknown whether it did.
+	// checkpoint of that number or a higher one exists it changes nothing and returns false: that of the number may be retired
+	// already. After an error it is unknown whether it did.
 	Seal(ctx context.Context, c Checkpoint, rows []int64) (bool, error)
 	// Retire deletes up to limit checkpoints of a scope with a number below, the lowest first.
 	Retire(ctx context.Context, scope delivery.Scope, below int64, limit int) error

@@ -32,16 +32,12 @@ func newLine(v *visit, anchors []Anchor) *line {
 }
 
 // read looks at every checkpoint that there was when it began.
-func (l *line) read(ctx context.Context) (err error) {
-	if l.ends, err = l.source.Ends(ctx, l.summary.Scope); err != nil {
-		return err
-	}
-	l.oldest = max(1, l.ends.Newest.Oldest)
-	if err = l.readUnsealed(ctx); err != nil {
+func (l *line) read(ctx context.Context) error {
+	if err := l.begin(ctx); err != nil {
 		return err
 	}
 	for from, more := int64(0), true; more; {
-		page, err := l.source.Chain(ctx, l.summary.Scope, from, chainPage)
+		page, err := l.next(ctx, from)
 		if err != nil {
 			return err
 		}
@@ -63,13 +59,55 @@ func (l *line) read(ctx context.Context) (err error) {
 	return l.end(ctx)
 }
 
+// begin looks at where the chain ends, and at the rows that no checkpoint has then.
+func (l *line) begin(ctx context.Context) (err error) {
+	if l.ends, err = l.source.Ends(ctx, l.summary.Scope); err != nil {
+		return err
+	}
+	l.oldest = max(l.oldest, 1, l.ends.Newest.Oldest)
+	clear(l.unsealed)
+	return l.readUnsealed(ctx)
+}
+
+// next reads a page. Where all that is left of the chain was retired meanwhile, it begins again with the chain as it is now.
+func (l *line) next(ctx context.Context, from int64) ([]dedupe.Checkpoint, error) {
+	for {
+		page, err := l.source.Chain(ctx, l.summary.Scope, from, chainPage)
+		overtaken := len(page) > 0 && page[0].Number > l.ends.Newest.Number && l.last.Number < l.ends.Newest.Number
+		if err != nil || !overtaken {
+			return page, err
+		}
+		if err := l.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// retired tells whether all checkpoints before this one are no longer needed, as of now.
+func (l *line) retired(ctx context.Context, number int64) (bool, error) {
+	if number > l.oldest {
+		now, err := l.source.Ends(ctx, l.summary.Scope)
+		if err != nil {
+			return false, err
+		}
+		l.oldest = max(l.oldest, now.Newest.Oldest)
+	}
+	return number <= l.oldest, nil
+}
+
 // resolve looks for the ends of events that are gone in checkpoints that came while this audit went on: what is forgotten
-// meanwhile was sealed before.
+// meanwhile was sealed before. Whoever retired one of those has seen the end of every event up to it.
 func (l *line) resolve(ctx context.Context) error {
 	for from := l.ends.Newest.Number + 1; len(l.gone.open) > 0; {
 		page, err := l.source.Chain(ctx, l.summary.Scope, from, chainPage)
 		if err != nil {
 			return err
+		}
+		if len(page) > 0 && page[0].Number > from {
+			if retired, err := l.retired(ctx, page[0].Number); err != nil || retired {
+				clear(l.gone.open)
+				return err
+			}
 		}
 		for i := range page {
 			for _, leaf := range unpack(page[i].Leaves) {
@@ -139,14 +177,11 @@ func (l *line) follow(ctx context.Context, c *dedupe.Checkpoint) error {
 		}
 		return nil
 	}
-	if c.Number > l.oldest {
-		now, err := l.source.Ends(ctx, l.summary.Scope)
-		if err != nil {
-			return err
-		}
-		l.oldest = max(l.oldest, now.Newest.Oldest)
+	retired, err := l.retired(ctx, c.Number)
+	if err != nil {
+		return err
 	}
-	if c.Number > l.oldest {
+	if !retired {
 		l.found(ofCheckpoint(CheckpointMissing, c.Scope, c.Number-1,
 			fmt.Sprintf("%d to %d are not there", l.last.Number+1, c.Number-1)))
 		if l.summary.BeginsAt == 0 {

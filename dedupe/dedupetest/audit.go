@@ -32,6 +32,9 @@ func RunAudit(t *testing.T, open func(t *testing.T) Harness) {
 		{"a round of sealing is bounded", auditBatches},
 		{"two notaries make one line of checkpoints", auditNotaries},
 		{"a notary that was paused seals nothing twice", auditPaused},
+		{"a notary that was paused for long does not bring a checkpoint back", auditPausedLong},
+		{"what is retired before an audit reads it is no finding", auditOvertaken},
+		{"what is retired while an audit reads it is no finding", auditOvertakenEnds},
 		{"an audit beside everything else finds nothing", auditLive},
 		{"evidence is sealed before it is forgotten", auditForget},
 		{"checkpoints that are no longer needed go", auditRetire},
@@ -73,9 +76,15 @@ func (b *bench) seal(batch int) (made []dedupe.Checkpoint) {
 // audit says what an audit of a scope finds.
 func (b *bench) audit(scope delivery.Scope, anchors ...audit.Anchor) ([]audit.Finding, audit.Summary) {
 	b.Helper()
+	return b.auditOf(b.h.Audit, scope, anchors...)
+}
+
+// auditOf says what an audit finds that reads through a source.
+func (b *bench) auditOf(source Audit, scope delivery.Scope, anchors ...audit.Anchor) ([]audit.Finding, audit.Summary) {
+	b.Helper()
 	var findings []audit.Finding
 	auditor, err := audit.NewAuditor(audit.AuditorConfig{
-		Source: b.h.Audit, Anchors: anchors, Page: 2, Found: func(f audit.Finding) { findings = append(findings, f) },
+		Source: source, Anchors: anchors, Page: 2, Found: func(f audit.Finding) { findings = append(findings, f) },
 	})
 	if err != nil {
 		b.Fatal(err)

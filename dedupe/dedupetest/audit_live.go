@@ -95,6 +95,27 @@ func auditPaused(b *bench) {
 	}
 }
 
+// auditPausedLong lets a notary stop before it seals, until the number that it would give was given and retired.
+func auditPausedLong(b *bench) {
+	r := b.failed(sealedScope, "a")
+	paused := &pausedSealer{Audit: b.h.Audit, first: func() {
+		b.seal(10) // 1
+		b.outlive(r)
+		b.failed(sealedScope, "c")
+	}}
+	notary, err := audit.NewNotary(audit.NotaryConfig{Store: paused})
+	if err != nil {
+		b.Fatal(err)
+	}
+	sealed, err := notary.Seal(b.ctx)
+	if err != nil || len(sealed.Made) != 0 || !sealed.Other {
+		b.Fatalf("sealed %+v, %v", sealed, err)
+	}
+	if s := b.audited(sealedScope); s.BeginsAt != 3 || s.Checkpoints != 1 || s.Unsealed != 1 {
+		b.Errorf("an audit sees %+v", s)
+	}
+}
+
 type pausedSealer struct {
 	Audit
 	first func()

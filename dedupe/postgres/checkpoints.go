@@ -21,11 +21,14 @@ ORDER BY n.a`
 	leftOver = `(SELECT l.until FROM {schema}.evidence l
         WHERE l.scope_id = e.scope_id AND l.event_id = e.event_id ORDER BY l.id DESC LIMIT 1) <= now()`
 
-	// The number decides who seals. Whoever comes second waits for the end of a statement, and does nothing. What the last
-	// checkpoint left over goes now, and what was overlooked then goes when no older row is left.
+	// The number decides who seals. Whoever comes second waits for the end of a statement, and does nothing; nor does whoever
+	// comes so late that the number was given and retired. What the last checkpoint left over goes now, and what was overlooked
+	// then goes when no older row is left.
 	sealSQL = `WITH made AS (
     INSERT INTO {schema}.checkpoints (scope_id, number, at, oldest, previous, sum, leaves)
-    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
+    SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (
+        SELECT n.number FROM {schema}.checkpoints n WHERE n.scope_id = $1 AND n.number >= $2 LIMIT 1) IS NULL
+    ON CONFLICT DO NOTHING
     RETURNING scope_id, number
 ), marked AS (
     UPDATE {schema}.evidence e SET checkpoint = made.number

@@ -37,8 +37,8 @@ func (s *Store) scopes(ctx context.Context, query string) ([]delivery.Scope, err
 
 // Seal implements dedupe.Checkpoints.
 func (s *Store) Seal(ctx context.Context, c dedupe.Checkpoint, rows []int64) (made bool, err error) {
-	const add = `INSERT INTO checkpoints (scope, number, at, oldest, previous, sum, leaves) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO NOTHING`
+	const add = `INSERT INTO checkpoints (scope, number, at, oldest, previous, sum, leaves) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+		WHERE NOT EXISTS (SELECT 1 FROM checkpoints WHERE scope = ?1 AND number >= ?2)`
 	const mark = `UPDATE evidence SET checkpoint = ? WHERE id = ? AND checkpoint = 0 AND sum <> x''`
 	err = s.transact(ctx, 1, func(tx *sql.Tx, _ time.Time) error {
 		result, err := tx.ExecContext(ctx, add, c.Scope, c.Number, c.At.UnixMicro(), c.Oldest, c.Previous[:], c.Sum[:],

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -158,6 +159,61 @@ func clean(t *testing.T, source audit.Source) audit.Summary {
 		t.Fatalf("%+v, %v", summaries, err)
 	}
 	return summaries[0]
+}
+
+// overtaken is a store in which something happens before the second page of a chain is read.
+type overtaken struct {
+	*sqlite.Store
+	pages  int
+	happen func()
+}
+
+func (o *overtaken) Chain(ctx context.Context, scope delivery.Scope, from int64, limit int) ([]dedupe.Checkpoint, error) {
+	if o.pages++; o.pages == 2 {
+		o.happen()
+	}
+	return o.Store.Chain(ctx, scope, from, limit)
+}
+
+// What an audit has read, and the rest that it has not, may be retired in the middle: it goes on with the chain of now.
+func TestAChainIsRetiredBetweenItsPages(t *testing.T) {
+	const events = 202 // two rows a checkpoint, and one more checkpoint than a page has
+	store := ledger(t, events)
+	if err := seal(t.Context(), t, store); err != nil {
+		t.Fatal(err)
+	}
+	summary := clean(t, &overtaken{Store: store, happen: func() {
+		end(t, store, events)
+		for _, late := range []string{"evt_late", "evt_later"} {
+			if err := seal(t.Context(), t, store); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := store.Forget(t.Context(), events); err != nil {
+				t.Fatal(err)
+			}
+			fail(t, store, late)
+		}
+	}})
+	if first := events + 1; summary.BeginsAt != int64(first) || summary.EndsAt != int64(first) || summary.Checkpoints != 101 {
+		t.Errorf("an audit sees %+v", summary)
+	}
+}
+
+// end lets the first events of a ledger be over at once.
+func end(t *testing.T, store dedupe.Store, events int) {
+	t.Helper()
+	moves := make([]dedupe.Move, events)
+	for i := range moves {
+		moves[i] = dedupe.Move{
+			Key: dedupe.Key{Scope: scope, EventID: delivery.EventID("evt_" + decimal(int64(i)))}, FromState: dedupe.Retryable,
+			To: dedupe.Applied, Attempt: 1, Status: 200, Expires: time.Microsecond,
+			Evidence: &dedupe.Evidence{From: dedupe.Retryable, To: dedupe.Applied, Attempt: 1, Status: 200, CredentialID: "key-1"},
+		}
+	}
+	made, err := store.Move(t.Context(), moves)
+	if err != nil || slices.Contains(made, false) {
+		t.Fatalf("%v, %v", made, err)
+	}
 }
 
 // What the ledger has of a scope may be gone altogether: then only an anchor knows.

@@ -81,7 +81,7 @@ func repaired(t *testing.T, s *sidecar) {
 }
 
 func auditable(lines ...string) []string {
-	return short(append(lines, "forward_limit: {max_attempts: 2}")...)
+	return append(lines, "forward_limit: {max_attempts: 2}")
 }
 
 // checkpointed starts one more process, which seals what is there, and returns its log when all is sealed.

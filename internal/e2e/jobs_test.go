@@ -19,8 +19,8 @@ import (
 func TestAJobThatKillsEveryWorker(t *testing.T) {
 	app := newApplication(t)
 	env := map[string]string{"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + app.address}
-	acceptor := newSidecar(t, integration(t, accepting("paused: true")...), env).start(t)
-	worker := newSidecar(t, integration(t, accepting()...), env)
+	acceptor := newSidecar(t, integration(t, acceptingShort("paused: true")...), env).start(t)
+	worker := newSidecar(t, integration(t, acceptingShort()...), env)
 	at := make(chan struct{}, 10)
 	app.on("evt-deadly", func(_ http.ResponseWriter, r *http.Request, _ int) {
 		at <- struct{}{}
@@ -69,8 +69,8 @@ func TestTheApplicationIsAwayForLongerThanMaxAge(t *testing.T) {
 		}
 		fmt.Fprintf(w, "evt-fails run %d", run)
 	})
-	s := newSidecar(t, integration(t, short("mode: accept", `accept: {body: "stored"}`,
-		"retry: {max_attempts: 100000, max_age: 2s, initial: 50ms, max: 200ms}")...),
+	s := newSidecar(t, integration(t, "mode: accept", `accept: {body: "stored"}`,
+		"retry: {max_attempts: 100000, max_age: 2s, initial: 50ms, max: 200ms}"),
 		map[string]string{"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + front}).start(t)
 	dies := func(event string) receipt {
 		expect(t, s, event, "202 queued stored")
@@ -106,6 +106,13 @@ func TestTheApplicationIsAwayForLongerThanMaxAge(t *testing.T) {
 		t.Errorf("%+v: what is not sent counts for nothing", got)
 	}
 	away.Store(false)
+	await(t, "the door to open", func() error {
+		conn, err := net.Dial("tcp", front)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
 	wantAttempts(t, app, "evt-away")
 	replayed("evt-away", 1)
 
@@ -211,8 +218,8 @@ func TestWhatIsNotStoredIsNotAcknowledged(t *testing.T) {
 func TestUnknownOutcomesOfJobsAreQuarantined(t *testing.T) {
 	app := newApplication(t)
 	env := map[string]string{"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + app.address}
-	acceptor := newSidecar(t, integration(t, accepting("paused: true", "in_doubt: quarantine")...), env).start(t)
-	worker := newSidecar(t, integration(t, accepting("in_doubt: quarantine")...), env).start(t)
+	acceptor := newSidecar(t, integration(t, acceptingShort("paused: true", "in_doubt: quarantine")...), env).start(t)
+	worker := newSidecar(t, integration(t, acceptingShort("in_doubt: quarantine")...), env).start(t)
 	app.on("evt-hangs", func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	app.on("evt-cut", func(http.ResponseWriter, *http.Request, int) { panic(http.ErrAbortHandler) })
 	crashing := make(chan struct{})

@@ -194,8 +194,8 @@ func TestWhatPassesFlows(t *testing.T) {
 			took = append(took, time.Since(began))
 		}
 		close(events)
-		if slices.Sort(took); took[len(took)-2] > 100*time.Millisecond { // one may meet a busy machine, and who buffers is always late
-			t.Errorf("two events took %s and more", took[len(took)-2])
+		if slices.Sort(took); took[len(took)/2] > 100*time.Millisecond { // some may meet a busy machine, and who buffers is always late
+			t.Errorf("half of the events took %s and more", took[len(took)/2])
 		}
 	})
 	t.Run("a gigabyte", func(t *testing.T) {

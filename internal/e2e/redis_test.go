@@ -33,8 +33,9 @@ func TestRedisGoesAndComes(t *testing.T) {
 				took = append(took, time.Since(began))
 			}
 		}
-		if slices.Sort(took); took[len(took)/2] > 200*time.Millisecond || took[len(took)-1] > 2*time.Second {
-			t.Errorf("%s: half of the answers took %s and more, one took %s", when, took[len(took)/2], took[len(took)-1])
+		if slices.Sort(took); took[len(took)/2] > 200*time.Millisecond ||
+			took[len(took)-3] > 2*time.Second || took[len(took)-1] > 10*time.Second { // two may meet a busy machine
+			t.Errorf("%s: half of the answers took %s and more, three %s and more, one %s", when, took[len(took)/2], took[len(took)-3], took[len(took)-1])
 		}
 	}
 	do := func(words ...any) {

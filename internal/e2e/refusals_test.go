@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -62,12 +63,24 @@ func collect(t *testing.T, conn *pgx.Conn, tables *[]string) error {
 	return err
 }
 
+// settled has no complaint once a sidecar has told the ledger of its credentials, which it does beside its deliveries.
+func settled(s *sidecar) error {
+	page, err := fetch("http://" + s.admin + "/api/v1/credentials")
+	if err == nil && !contains(page, `"created"`) {
+		err = errors.New("none is recorded")
+	}
+	return err
+}
+
 // No request that is refused before the claim writes a row.
 func TestRefusedRequestsWriteNothing(t *testing.T) {
 	app := newApplication(t)
 	database := testenv.Postgres(t)
-	first, _ := replicas(t, database, app, "max_body: 1KiB")
+	first, second := replicas(t, database, app, "max_body: 1KiB")
 	expect(t, first, "evt-warm", "200 applied evt-warm run 1")
+	for _, s := range []*sidecar{first, second} {
+		await(t, "the credential in the ledger", func() error { return settled(s) })
+	}
 	before := rows(t, database)
 
 	body := payload("evt-forged")

@@ -94,8 +94,8 @@ func (a *rawApplication) requests() (same [][]string, attempts []string) {
 // fails it is dead for the new reason. The first attempt is the delivery's own, the others are the worker's.
 func TestAReplayIsTheSameRequest(t *testing.T) {
 	app := newRawApplication(t)
-	yaml := integration(t, short("on_failure: queue", `accept: {body: "stored"}`, "in_doubt: quarantine",
-		"retry: {max_attempts: 2, initial: 50ms, max: 100ms}", "record: {rejected: [422]}")...)
+	yaml := integration(t, "on_failure: queue", `accept: {body: "stored"}`, "in_doubt: quarantine",
+		"retry: {max_attempts: 2, initial: 50ms, max: 100ms}", "record: {rejected: [422]}")
 	yaml = strings.Replace(yaml, "tolerance: 5m", "tolerance: 4s", 1)
 	s := newSidecar(t, yaml, map[string]string{"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + app.address}).start(t)
 	body := "{\"id\":\"evt-1\",\r\n\t\"type\":\"order.paid\", \"odd\":\"\u00e9\x7f\"}\r\n"

@@ -246,7 +246,7 @@ func counted(t *testing.T, s *sidecar, line string) {
 func TestSealedLedger(t *testing.T) {
 	v := newVault(t)
 	v.keys("one")
-	yaml := integration(t, short()...)
+	yaml := integration(t)
 	first, second := newSidecar(t, yaml, v.env).start(t), newSidecar(t, yaml, v.env).start(t)
 	await(t, "Redis", func() error {
 		page, err := fetch("http://" + first.admin + "/metrics")
@@ -277,9 +277,12 @@ func TestSealedLedger(t *testing.T) {
 	v.replayed(first, "evt-3")
 	v.replayed(second, "evt-1") // it remembers
 	counted(t, third, `webhook_seal_unopened_total{kind="result"} 2`)
-	if got := third.log.String(); !strings.Contains(got, "which is not at hand") || !strings.Contains(got, `"reason":"unsealable"`) {
-		t.Errorf("the log does not say which key is missing: %s", lastLines(got, 5))
-	}
+	await(t, "the log to say which key is missing", func() error { // what is told of a delivery comes after its answer
+		if got := third.log.String(); !strings.Contains(got, "which is not at hand") || !strings.Contains(got, `"reason":"unsealable"`) {
+			return errors.New(lastLines(got, 5))
+		}
+		return nil
+	})
 	exit, out := third.run(t, "receipts", "show", "acme/orders", "evt-2")
 	if exit != 0 || !strings.Contains(out, keyIDs(t, "one")[0]+", which is not at hand") || !strings.Contains(out, "Duplicates get 503") {
 		t.Errorf("receipts show: exit %d: %s", exit, out)
@@ -393,7 +396,7 @@ func TestDeadLettersWithoutTheirKey(t *testing.T) {
 // step, by whichever replica.
 func TestRotationWithoutDowntime(t *testing.T) {
 	v := newVault(t)
-	yaml := integration(t, short()...)
+	yaml := integration(t)
 	var replicas []*sidecar
 	files := []string{filepath.Join(t.TempDir(), "keys"), filepath.Join(t.TempDir(), "keys")}
 	for _, file := range files {
@@ -452,7 +455,7 @@ func TestRotationWithoutDowntime(t *testing.T) {
 func TestRotationEndsAnywhere(t *testing.T) {
 	v := newVault(t)
 	v.keys("old")
-	s := newSidecar(t, integration(t, short()...), v.env).start(t)
+	s := newSidecar(t, integration(t), v.env).start(t)
 	var events []string
 	for i := range 30 {
 		events = append(events, fmt.Sprintf("evt-%d", i))
@@ -480,7 +483,7 @@ func TestRotationEndsAnywhere(t *testing.T) {
 		writeKeys(t, file, names...)
 		env := maps.Clone(v.env)
 		env["SIDECAR_SEAL_KEY_FILE"], env["REDIS_URL"] = file, ""
-		return newSidecar(t, integration(t, short()...), env).start(t)
+		return newSidecar(t, integration(t), env).start(t)
 	}
 	v.replayed(fresh("new", "old"), events...)
 

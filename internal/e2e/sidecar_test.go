@@ -187,7 +187,7 @@ func (s *sidecar) signal(sig syscall.Signal) { s.cmd.Process.Signal(sig) }
 // await polls what only another process can tell, until check has no complaint.
 func await(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for {
 		err := check()
 		if err == nil {
@@ -266,7 +266,7 @@ func (a *application) attempts(event string) []string {
 // await waits until an event arrives.
 func (a *application) await(t *testing.T, event string) {
 	t.Helper()
-	timeout, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	timeout, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	for {
 		select {

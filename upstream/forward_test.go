@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 func newUpstream(t *testing.T, c Config) *Upstream {
@@ -182,7 +183,7 @@ func TestAnswersAreReadToTheirCleanEnd(t *testing.T) {
 					}
 				}
 			})
-			u := newUpstream(t, Config{URL: app.url()})
+			u := newUpstream(t, Config{URL: app.url(), IdleTimeout: time.Minute})
 			for range 2 {
 				got := u.Forward(t.Context(), attempt(nil, "{}"))
 				expectAnswer(t, got, c.status, c.body)
@@ -279,7 +280,7 @@ func TestALargeAnswerIsReadAndOmitted(t *testing.T) {
 
 func TestAnAnswerToHeadHasNoBody(t *testing.T) {
 	app := newApplication(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n"))
-	u := newUpstream(t, Config{URL: app.url()})
+	u := newUpstream(t, Config{URL: app.url(), IdleTimeout: time.Minute})
 	a := attempt(nil, "")
 	a.Delivery.Method = "HEAD"
 	for range 2 {
@@ -295,13 +296,7 @@ func TestAnAnswerToHeadHasNoBody(t *testing.T) {
 }
 
 func TestAnUnreachableApplicationWasNotSentAnything(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	u := newUpstream(t, Config{URL: "http://" + address})
+	u := newUpstream(t, Config{URL: "http://" + testenv.Address(t)})
 	expectNone(t, u.Forward(t.Context(), attempt(nil, "{}")), delivery.NotSent, delivery.Unreachable)
 	if err := u.Reachable(t.Context()); err == nil {
 		t.Error("a closed port is reachable")
@@ -338,12 +333,12 @@ func TestASilentApplicationTimesOut(t *testing.T) {
 			})
 			u := newUpstream(t, Config{URL: app.url()})
 			a := attempt(nil, "{}")
-			a.Timeout = time.Second // enough to connect and to send on a busy machine
+			a.Timeout = 5 * time.Second // enough to connect and to send on a busy machine
 			started := time.Now()
 			got := u.Forward(t.Context(), a)
 			close(over)
 			expectNone(t, got, delivery.Unknown, delivery.TimedOut)
-			if took := time.Since(started); took < a.Timeout || took > 10*time.Second {
+			if took := time.Since(started); took < a.Timeout || took > 20*time.Second {
 				t.Errorf("took %v", took)
 			}
 		})
@@ -355,7 +350,7 @@ func TestAnApplicationThatNeverReadsALargeBodyTimesOut(t *testing.T) {
 	app := newApplication(t, func(*peer) { <-over })
 	u := newUpstream(t, Config{URL: app.url()})
 	a := attempt(nil, strings.Repeat("x", 16<<20))
-	a.Timeout = time.Second // enough to connect and to begin on a busy machine
+	a.Timeout = 5 * time.Second // enough to connect and to begin on a busy machine
 	got := u.Forward(t.Context(), a)
 	close(over)
 	expectNone(t, got, delivery.Unknown, delivery.TimedOut)
@@ -417,7 +412,7 @@ func TestARequestIsNeverSentTwice(t *testing.T) {
 				p.request()
 				end(p)
 			})
-			u := newUpstream(t, Config{URL: app.url()})
+			u := newUpstream(t, Config{URL: app.url(), IdleTimeout: time.Minute})
 			expectAnswer(t, u.Forward(t.Context(), attempt(nil, "first")), 200, "done")
 			expectNone(t, u.Forward(t.Context(), attempt(nil, body)), delivery.Unknown, delivery.Incomplete)
 			if n := len(app.seen()); n != 2 || app.connections() != 1 {
@@ -489,7 +484,7 @@ func TestABodyThatMustNotBeIsNotTakenForTheNextAnswer(t *testing.T) {
 func TestAConnectionOutlivesAnswersWithoutABody(t *testing.T) {
 	for _, head := range []string{"204 No Content\r\n\r\n", "204 No Content\r\nContent-Length: 0\r\n\r\n", "304 Not Modified\r\n\r\n"} {
 		app := newApplication(t, answering("HTTP/1.1 "+head))
-		u := newUpstream(t, Config{URL: app.url()})
+		u := newUpstream(t, Config{URL: app.url(), IdleTimeout: time.Minute})
 		for range 3 {
 			u.Forward(t.Context(), attempt(nil, "{}"))
 		}

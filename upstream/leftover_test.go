@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 // A switch of protocols before the body was sent is no answer, and one that the body catches up with is the only one.
@@ -32,7 +33,11 @@ func TestAnUpgradeWithABodyIsAnsweredOnce(t *testing.T) {
 			close(switched)
 			io.Copy(io.Discard, p.Reader)
 		})
-		sender := connect(t, newFront(t, Config{URL: app.url(), OnError: onError(errs)}))
+		var change []func(*Passthrough)
+		if c.rest != "" {
+			change = append(change, unhurried)
+		}
+		sender := connect(t, newFront(t, Config{URL: app.url(), OnError: onError(errs)}, change...))
 		sender.send(c.first)
 		<-switched
 		sender.send(c.rest)
@@ -123,13 +128,8 @@ func TestTheEndOfARequestWaitsForNoSender(t *testing.T) {
 // A sender in the middle of a body hears that there is no application, even if it waits for that word; one whose body is here
 // keeps its connection.
 func TestASenderInTheMiddleOfABodyIsToldThatNobodyIsThere(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
 	errs := make(chan error, 1)
-	front := newFront(t, Config{URL: "http://" + listener.Addr().String(), OnError: onError(errs)})
+	front := newFront(t, Config{URL: "http://" + testenv.Address(t), OnError: onError(errs)})
 	for _, framing := range []string{"length", "chunks"} {
 		head, first, second := halves(framing, 1000)
 		c := connect(t, front)

@@ -180,7 +180,7 @@ func (x *passage) abandon(c *conn, err error) {
 	}
 	x.pump.cancel()
 	if !x.begun && x.r.Context().Err() == nil {
-		x.pump.endsWithin(bodyGrace)
+		x.pump.endsWithin(x.grace)
 	}
 	switch {
 	case x.pump.drained.Load():
@@ -226,7 +226,7 @@ func (x *passage) finishBody() {
 	x.pump.cancel()
 	for moved := int64(-1); moved != x.pump.moved.Load(); {
 		moved = x.pump.moved.Load()
-		if x.pump.endsWithin(bodyGrace) {
+		if x.pump.endsWithin(x.grace) {
 			return
 		}
 	}

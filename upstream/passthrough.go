@@ -3,6 +3,7 @@ package upstream
 import (
 	"net/http"
 	"sync"
+	"time"
 )
 
 // Passthrough hands requests to the application as if nothing stood between: target, fields and body as they came,
@@ -18,7 +19,9 @@ type Passthrough struct {
 	pool     *pool
 	http2    *http.Transport
 	switches *switches
-	buffers  sync.Pool // of *copyBuffer
+	buffers  sync.Pool     // of *copyBuffer
+	grace    time.Duration // bodyGrace, but in tests that are not about it
+	patience time.Duration // expectPatience, likewise
 }
 
 // copyBuffer is large enough for good speed, and its length has at most four hexadecimal digits.
@@ -33,6 +36,7 @@ func NewPassthrough(c Config) (*Passthrough, error) {
 	}
 	p := &Passthrough{
 		config: c, dialer: dialer, pool: newPool(c.IdleConns, c.IdleTimeout), http2: newHTTP2(dialer), switches: newSwitches(),
+		grace: bodyGrace, patience: expectPatience,
 	}
 	p.buffers.New = func() any { return new(copyBuffer) }
 	return p, nil

@@ -13,18 +13,26 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/internal/testenv"
 )
 
 // newFront serves a Passthrough to the application as the sidecar's listener does, and returns its address.
-func newFront(t *testing.T, c Config) string {
+func newFront(t *testing.T, c Config, change ...func(*Passthrough)) string {
 	t.Helper()
 	p, err := NewPassthrough(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, f := range change {
+		f(p)
+	}
 	t.Cleanup(p.Close)
 	return newListener(t, p)
 }
+
+// unhurried gives a sender and an application all the time that a busy machine may need.
+func unhurried(p *Passthrough) { p.grace, p.patience = 20*time.Second, 20*time.Second }
 
 // newListener serves a handler as the sidecar's listener does, and returns its address.
 func newListener(t *testing.T, handler http.Handler) string {
@@ -236,7 +244,7 @@ func TestAnswersPassUnchanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := newApplication(t, answering(c.answer))
-			front := newFront(t, Config{URL: app.url()})
+			front := newFront(t, Config{URL: app.url(), IdleTimeout: time.Minute})
 			request := c.method + " / HTTP/1.1\r\nHost: h\r\n"
 			if c.method == "POST" {
 				request += "Content-Length: 0\r\n"
@@ -311,9 +319,7 @@ func onError(errs chan<- error) func(http.ResponseWriter, *http.Request, error) 
 
 func TestAnApplicationThatCannotAnswerIsReported(t *testing.T) {
 	errs := make(chan error, 1)
-	listener, _ := net.Listen("tcp", "127.0.0.1:0")
-	listener.Close()
-	front := newFront(t, Config{URL: "http://" + listener.Addr().String(), OnError: onError(errs)})
+	front := newFront(t, Config{URL: "http://" + testenv.Address(t), OnError: onError(errs)})
 	for _, raw := range []string{"GET /secret?secret HTTP/1.1\r\nHost: h\r\n\r\n", "POST /secret?secret HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nsecret"} {
 		if response, _ := exchange(t, front, "GET", raw); response.StatusCode != 599 {
 			t.Errorf("status %d", response.StatusCode)

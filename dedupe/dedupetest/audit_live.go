@@ -74,15 +74,10 @@ func (b *bench) shortLife(ctx context.Context, by replica, scope delivery.Scope,
 	return nil
 }
 
-// auditPaused lets a notary stop before it seals, until another one has sealed everything and more has come.
-func auditPaused(b *bench) {
-	b.failed(sealedScope, "a")
-	paused := &pausedSealer{Audit: b.h.Audit, first: func() {
-		b.seal(10)
-		b.failed(sealedScope, "b")
-		b.seal(10)
-	}}
-	notary, err := audit.NewNotary(audit.NotaryConfig{Store: paused})
+// sealedMeanwhile lets a notary stop before it seals. What others do then leaves it nothing to seal.
+func (b *bench) sealedMeanwhile(others func()) {
+	b.Helper()
+	notary, err := audit.NewNotary(audit.NotaryConfig{Store: &pausedSealer{Audit: b.h.Audit, first: others}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -90,6 +85,16 @@ func auditPaused(b *bench) {
 	if err != nil || len(sealed.Made) != 0 || !sealed.Other {
 		b.Fatalf("sealed %+v, %v", sealed, err)
 	}
+}
+
+// auditPaused lets a notary stop before it seals, until another one has sealed everything and more has come.
+func auditPaused(b *bench) {
+	b.failed(sealedScope, "a")
+	b.sealedMeanwhile(func() {
+		b.seal(10)
+		b.failed(sealedScope, "b")
+		b.seal(10)
+	})
 	if s := b.audited(sealedScope); s.Sealed != 2 || s.Checkpoints != 2 {
 		b.Errorf("an audit sees %+v", s)
 	}
@@ -98,19 +103,11 @@ func auditPaused(b *bench) {
 // auditPausedLong lets a notary stop before it seals, until the number that it would give was given and retired.
 func auditPausedLong(b *bench) {
 	r := b.failed(sealedScope, "a")
-	paused := &pausedSealer{Audit: b.h.Audit, first: func() {
+	b.sealedMeanwhile(func() {
 		b.seal(10) // 1
 		b.outlive(r)
 		b.failed(sealedScope, "c")
-	}}
-	notary, err := audit.NewNotary(audit.NotaryConfig{Store: paused})
-	if err != nil {
-		b.Fatal(err)
-	}
-	sealed, err := notary.Seal(b.ctx)
-	if err != nil || len(sealed.Made) != 0 || !sealed.Other {
-		b.Fatalf("sealed %+v, %v", sealed, err)
-	}
+	})
 	if s := b.audited(sealedScope); s.BeginsAt != 3 || s.Checkpoints != 1 || s.Unsealed != 1 {
 		b.Errorf("an audit sees %+v", s)
 	}

@@ -118,11 +118,8 @@ func testForgetBatches(b *bench) {
 	}
 }
 
-// testSweepDespite: neither other claims nor forgetting wait for a row that cannot be moved.
-func testSweepDespite(b *bench) {
-	const rows = 70 // of batches of 50
-	guilty := event("guilty")
-	store := &faulty{Backend: b.h.Store, guilty: map[dedupe.Key]error{keyOf(guilty): dedupe.ErrBatch}}
+// sweepable makes as many receipts over_… that may be forgotten as claims expired_… whose lease has ended.
+func (b *bench) sweepable(rows int) {
 	for i := range rows {
 		over, expired := event(name("over_", i)), event(name("expired_", i))
 		b.settle(b.a, b.fresh(b.a, over, 1), applied("done"))
@@ -130,6 +127,14 @@ func testSweepDespite(b *bench) {
 		b.fresh(b.a, expired, 1)
 		b.expire(expired)
 	}
+}
+
+// testSweepDespite: neither other claims nor forgetting wait for a row that cannot be moved.
+func testSweepDespite(b *bench) {
+	const rows = 70 // of batches of 50
+	guilty := event("guilty")
+	store := &faulty{Backend: b.h.Store, guilty: map[dedupe.Key]error{keyOf(guilty): dedupe.ErrBatch}}
+	b.sweepable(rows)
 	b.fresh(b.a, guilty, 1)
 	b.age(guilty, time.Hour) // the first that a sweep finds
 	shaky := b.replica("shaky", store, false)
@@ -154,13 +159,7 @@ func testSweepDespite(b *bench) {
 // testSweepRace: two sweepers on one ledger settle each expired claim once and forget each receipt once, and both end.
 func testSweepRace(b *bench) {
 	const rows = 70 // of batches of 50
-	for i := range rows {
-		over, expired := event(name("over_", i)), event(name("expired_", i))
-		b.settle(b.a, b.fresh(b.a, over, 1), applied("done"))
-		b.age(over, policy().Retention.Receipt+time.Minute)
-		b.fresh(b.a, expired, 1)
-		b.expire(expired)
-	}
+	b.sweepable(rows)
 	var mu sync.Mutex
 	var sum dedupe.Swept
 	var group sync.WaitGroup

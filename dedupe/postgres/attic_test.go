@@ -25,6 +25,13 @@ func finished(t *testing.T, s *Store, conn *pgx.Conn, prefix string, count int) 
 	exec(t, conn, "UPDATE sidecar_test.receipts SET due = now() - interval '1 hour' WHERE state = 4 AND event_id <> 'warm'")
 }
 
+// deadWithRequest ends a claim: the event is dead, and its request kept for an hour.
+func deadWithRequest(row dedupe.NewRow) dedupe.Move {
+	m := applied(row)
+	m.To, m.Response, m.DropJob, m.Job, m.JobFor = dedupe.Dead, nil, false, &dedupe.Job{Method: "POST", Target: "/"}, time.Hour
+	return m
+}
+
 // holdings are the rows of each kind.
 func holdings(t *testing.T, conn *pgx.Conn) [3]int {
 	t.Helper()
@@ -102,9 +109,7 @@ func TestForgettingPassesOverWhatIsLocked(t *testing.T) {
 	finished(t, s, conn, "evt_", events)
 	dead := claimed("dead")
 	insert(t, s, dead)
-	m := applied(dead)
-	m.To, m.Response, m.DropJob, m.Job, m.JobFor = dedupe.Dead, nil, false, &dedupe.Job{Method: "POST", Target: "/"}, time.Hour
-	move(t, s, m)
+	move(t, s, deadWithRequest(dead))
 	exec(t, conn, "UPDATE sidecar_test.jobs SET until = now() - interval '1 hour' WHERE event_id = 'dead'")
 	exec(t, conn, "BEGIN")
 	exec(t, conn, "SELECT FROM sidecar_test.receipts WHERE event_id IN ('evt_0', 'evt_3', 'dead') FOR UPDATE")

@@ -146,9 +146,7 @@ func TestForgettingRequestsPassesOverWhatIsLocked(t *testing.T) {
 	rows := append(batch("locked_", 0, locked), batch("free_", 0, free)...)
 	insert(t, s, rows...)
 	for _, row := range rows {
-		m := applied(row)
-		m.To, m.Response, m.DropJob, m.Job, m.JobFor = dedupe.Dead, nil, false, &dedupe.Job{Method: "POST", Target: "/"}, time.Hour
-		move(t, s, m)
+		move(t, s, deadWithRequest(row))
 	}
 	exec(t, conn, "UPDATE sidecar_test.jobs SET until = now() - interval '1 hour' WHERE event_id < 'l'")
 	exec(t, conn, "UPDATE sidecar_test.jobs SET until = now() - interval '2 hours' WHERE event_id > 'l'")

@@ -22,8 +22,11 @@ type Request struct {
 	Object       string
 	Trace        string // W3C traceparent of this delivery; kept of the first one
 	Policy       Policy
-	// Accept stores the event with this job as queued instead of claiming it (accept mode); nil claims.
-	Accept *Job
+	// Accept stores the event with its Job as queued instead of claiming it (accept mode).
+	Accept bool
+	// Job makes the request as it is to be kept. It is called only where the event is stored as queued, or dies: with it, the
+	// event keeps it. Nil: the request is not at hand, which Accept does not allow.
+	Job func() *Job
 	// Wait bounds how long a claim waits for the store and tries, like a deadline of the context, but without costing a
 	// duplicate that is answered from memory anything; 0: as long as the context allows.
 	Wait time.Duration
@@ -84,5 +87,6 @@ type Decision struct {
 	Age        time.Duration      // since the first claim
 	Trace      string             // traceparent of the first delivery
 	First      bool               // AlreadyQueued: this delivery created it
+	Kept       bool               // DeadLetter: the event's request is kept, so that its sender need not send it again
 	Sealed     *SealedError       // Conflict: the recorded result cannot be opened
 }

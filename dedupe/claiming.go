@@ -25,8 +25,11 @@ var (
 
 // Claim implements Ledger.
 func (k *Keeper) Claim(ctx context.Context, r Request) (Decision, error) {
-	if r.Policy.Lease <= 0 {
+	switch {
+	case r.Policy.Lease <= 0:
 		return Decision{}, errors.New("a claim needs a lease")
+	case r.Accept && r.Job == nil:
+		return Decision{}, errors.New("what is to be accepted needs a request to keep")
 	}
 	if r.Wait > 0 {
 		var cancel context.CancelFunc
@@ -59,8 +62,8 @@ func (r *Request) newRow(token Token) NewRow {
 		Object: r.Object, Trace: r.Trace, State: Claimed, Token: token, Lease: r.Policy.Lease,
 		OnExpiry: r.Policy.onExpiry(1),
 	}
-	if r.Accept != nil {
-		row.State, row.Lease, row.OnExpiry, row.Job = Queued, 0, 0, r.Accept
+	if r.Accept {
+		row.State, row.Lease, row.OnExpiry, row.Job = Queued, 0, 0, r.Job()
 	}
 	return row
 }

@@ -29,7 +29,7 @@ func decide(r *Request, token Token, found Found) verdict {
 	case Applied:
 		return c.applied()
 	case Dead:
-		return c.answer(DeadLetter)
+		return c.dead()
 	default:
 		return c.answer(Ended)
 	}
@@ -78,7 +78,7 @@ func (c *claiming) claimed() verdict {
 
 // acknowledges tells that this integration's events are acknowledged by their job: the sender need not wait.
 func (c *claiming) acknowledges() bool {
-	return c.r.Accept != nil || c.r.Policy.OnFailure == Queue
+	return c.r.Accept || c.r.Policy.OnFailure == Queue
 }
 
 // expired goes on after an attempt whose owner never reported.
@@ -116,7 +116,7 @@ func (c *claiming) again(why Reason) verdict {
 	if why != NoReason {
 		evidence = c.evidence(Claimed, why)
 	}
-	if c.r.Accept != nil {
+	if c.r.Accept {
 		return c.enqueue()
 	}
 	return c.take(c.row.Attempt+1, evidence)
@@ -147,7 +147,7 @@ func (c *claiming) enqueue() verdict {
 	v.decision.State, v.decision.Reason, v.decision.First = Queued, Accepted, true
 	move := c.move(Queued)
 	move.Reason = Accepted
-	move.Job = c.r.Accept
+	move.Job = c.r.Job()
 	move.Evidence = c.evidence(Queued, Accepted)
 	v.move = move
 	return v
@@ -159,10 +159,19 @@ func (c *claiming) die(reason Reason) verdict {
 	move := c.move(Dead)
 	move.Reason = reason
 	move.Status = c.row.Status
-	move.Job = c.r.Accept
+	if c.r.Job != nil {
+		move.Job = c.r.Job()
+	}
+	v.decision.Kept = c.row.HasJob || move.Job != nil
 	move.JobFor = c.r.Policy.Retention.DeadLetter
 	move.Evidence = c.evidence(Dead, reason)
 	v.move = move
+	return v
+}
+
+func (c *claiming) dead() verdict {
+	v := c.answer(DeadLetter)
+	v.decision.Kept = c.row.HasJob
 	return v
 }
 

@@ -20,6 +20,7 @@ func request() Request {
 	return Request{
 		Scope: "acme/payments", EventID: "evt_1", Fingerprint: [32]byte{7},
 		Policy: Policy{Lease: time.Minute, Retention: Retention{DeadLetter: time.Hour}},
+		Job:    func() *Job { return &Job{Method: "POST"} },
 	}
 }
 
@@ -34,7 +35,7 @@ func stored(state State) Row {
 func TestDecide(t *testing.T) {
 	kept := &delivery.Response{Status: 201}
 	expired := func(row *Row) { row.LeaseUntil = noon }
-	accept := func(r *Request) { r.Accept, r.Policy.OnFailure = &Job{Method: "POST"}, Queue }
+	accept := func(r *Request) { r.Accept, r.Policy.OnFailure = true, Queue }
 	for _, c := range []struct {
 		name    string
 		state   State
@@ -95,14 +96,17 @@ func TestDecide(t *testing.T) {
 			if m := v.move; m != nil && (m.To != c.to || m.Attempt != c.attempt || m.Reason != c.reason || m.Token != mine) {
 				t.Errorf("move %+v", m)
 			}
-			consistent(t, row, v)
+			consistent(t, &r, row, v)
 		})
 	}
 }
 
 // consistent is what holds for every verdict.
-func consistent(t interface{ Fatalf(string, ...any) }, row Row, v verdict) {
+func consistent(t interface{ Fatalf(string, ...any) }, r *Request, row Row, v verdict) {
 	d := v.decision
+	if kept := row.HasJob || v.move != nil && v.move.Job != nil; d.Kept != (kept && d.Kind == DeadLetter) {
+		t.Fatalf("kept %t for %+v, move %+v", d.Kept, row, v.move)
+	}
 	if d.Age < 0 || d.LeaseLeft < 0 || (d.LeaseLeft > 0) != (d.Kind == InFlight) {
 		t.Fatalf("age %v, lease left %v for kind %d", d.Age, d.LeaseLeft, d.Kind)
 	}
@@ -128,6 +132,9 @@ func consistent(t interface{ Fatalf(string, ...any) }, row Row, v verdict) {
 	if m.To == Claimed && (m.OnExpiry == Retryable || !m.Kept || !d.Claim.Kept) && row.HasJob {
 		t.Fatalf("an event whose request is kept is left to its sender: %+v", m)
 	}
+	if (m.Job != nil) != (r.Job != nil && (m.To == Dead || m.To == Queued)) {
+		t.Fatalf("the request at hand is not kept, or for nothing: %+v", m)
+	}
 	if m.To == Dead && m.Evidence == nil {
 		t.Fatalf("dead without evidence")
 	}
@@ -148,18 +155,21 @@ func TestDecideOnAnyRow(t *testing.T) {
 		r := request()
 		r.Policy.InDoubt = rapid.SampledFrom([]InDoubt{Retry, Quarantine}).Draw(t, "in doubt")
 		r.Policy.Limit = Limit{MaxAttempts: rapid.IntRange(0, 5).Draw(t, "max attempts"), MaxAge: time.Duration(max(0, span.Draw(t, "max age")))}
-		if rapid.Bool().Draw(t, "accept") {
-			r.Accept, r.Policy.OnFailure = &Job{}, Queue
+		switch rapid.SampledFrom([]string{"forward", "forward, not at hand", "accept"}).Draw(t, "mode") {
+		case "accept":
+			r.Accept, r.Policy.OnFailure = true, Queue
+		case "forward, not at hand":
+			r.Job = nil
 		}
 		v := decide(&r, mine, Found{Row: row, Now: noon})
-		consistent(t, row, v)
+		consistent(t, &r, row, v)
 		if again := decide(&r, mine, Found{Row: row, Now: noon}); !reflect.DeepEqual(v, again) {
 			t.Fatalf("decided %+v, then %+v", v, again)
 		}
 		if row.Fingerprint != r.Fingerprint && v.move != nil {
 			t.Fatalf("other content moved the row: %+v", v.move)
 		}
-		if r.Accept != nil && v.decision.Kind == AlreadyQueued && !row.HasJob && row.State != Queued && v.move == nil {
+		if r.Accept && v.decision.Kind == AlreadyQueued && !row.HasJob && row.State != Queued && v.move == nil {
 			t.Fatalf("acknowledged without a job: %+v", v.decision)
 		}
 	})

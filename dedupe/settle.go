@@ -8,9 +8,9 @@ import (
 
 // Settle is the one rule that turns the result of an attempt into the transition that ends its claim, in every mode.
 //
-// Elapsed is the time since the claim was made. Job is the request, where it is at hand: under OnFailure Queue it must be
-// given unless the ledger keeps it already. Settle changes nothing; it is safe for concurrent use.
-func (p Policy) Settle(c Claim, result delivery.Result, elapsed time.Duration, job *Job) Settlement {
+// Elapsed is the time since the claim was made. Job makes the request as it is to be kept, where it is at hand: under
+// OnFailure Queue it must be given unless the ledger keeps it already. Settle changes nothing; it is safe for concurrent use.
+func (p Policy) Settle(c Claim, result delivery.Result, elapsed time.Duration, job func() *Job) Settlement {
 	s := settling{p: p, c: c, age: c.Age + max(0, elapsed), job: job}
 	switch result.Outcome {
 	case delivery.NotSent:
@@ -27,7 +27,15 @@ type settling struct {
 	p   Policy
 	c   Claim
 	age time.Duration
-	job *Job
+	job func() *Job // nil: not at hand
+}
+
+// keep is the request, where it is at hand.
+func (s *settling) keep() *Job {
+	if s.job == nil {
+		return nil
+	}
+	return s.job()
 }
 
 func (s *settling) answered(answer *delivery.Response) Settlement {
@@ -58,7 +66,7 @@ func (s *settling) failed(t Settlement) Settlement {
 		return s.dead(t)
 	}
 	if s.p.OnFailure == Queue || s.c.Kept {
-		t.To, t.Job, t.After = Queued, s.job, s.wait(t)
+		t.To, t.Job, t.After = Queued, s.keep(), s.wait(t)
 		return t
 	}
 	t.To, t.Expires = Retryable, s.p.Retention.Receipt
@@ -67,7 +75,7 @@ func (s *settling) failed(t Settlement) Settlement {
 
 // dead keeps the receipt until a person has acted, and the request as long as dead letters are kept.
 func (s *settling) dead(t Settlement) Settlement {
-	t.To, t.Job, t.JobFor = Dead, s.job, s.p.Retention.DeadLetter
+	t.To, t.Job, t.JobFor = Dead, s.keep(), s.p.Retention.DeadLetter
 	return t
 }
 

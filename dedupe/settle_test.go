@@ -70,7 +70,7 @@ func TestPolicySettle(t *testing.T) {
 			if c.policy != nil {
 				c.policy(&p)
 			}
-			got := p.Settle(Claim{Attempt: 2, Age: 59 * time.Minute}, c.result, time.Minute, kept)
+			got := p.Settle(Claim{Attempt: 2, Age: 59 * time.Minute}, c.result, time.Minute, func() *Job { return kept })
 			if got.To != c.to || got.Reason != c.reason || got.Counts != c.counts || (got.Job == kept) != c.job {
 				t.Errorf("settled %+v", got)
 			}
@@ -199,7 +199,7 @@ func TestEveryResultSettlesToAStateThatItsPolicyAllows(t *testing.T) {
 			result.Response.Header = http.Header{"Retry-After": {strconv.Itoa(rapid.IntRange(-1, 1e6).Draw(t, "retry after"))}}
 		}
 		c := Claim{Kept: rapid.Bool().Draw(t, "kept"), Attempt: rapid.IntRange(1, 5).Draw(t, "attempt"), Age: time.Duration(rapid.IntRange(0, 100).Draw(t, "age"))}
-		s := p.Settle(c, result, time.Duration(rapid.IntRange(-5, 50).Draw(t, "elapsed")), &Job{})
+		s := p.Settle(c, result, time.Duration(rapid.IntRange(-5, 50).Draw(t, "elapsed")), func() *Job { return &Job{} })
 		switch {
 		case s.To == Retryable && (p.OnFailure == Queue || c.Kept), s.To == Queued && p.OnFailure == Respond && !c.Kept:
 			t.Fatalf("settled to %s", s.To)

@@ -45,9 +45,10 @@ func (x *exchange) acknowledge(receipt string, outcome Outcome) reply {
 	return r
 }
 
-// dead is the reply to a delivery of an event that waits for a person. Who was acknowledged once is not told otherwise.
+// dead is the reply to a delivery of an event that waits for a person. Only where the event's request is kept need its
+// sender not send it again.
 func (x *exchange) dead() reply {
-	if x.route.acknowledges() {
+	if x.decision.Kept && x.route.acknowledges() {
 		return x.acknowledge("dead", OutcomeDead).because(string(x.decision.Reason))
 	}
 	return deadLetter(lastFailure(x.decision.LastStatus)).because(string(x.decision.Reason))

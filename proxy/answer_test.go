@@ -163,7 +163,11 @@ func TestAnswersAfterTheClaim(t *testing.T) {
 		"a decision that there is none of":  {set: decided(dedupe.Decision{}), want: want{status: 503, code: "ledger_unavailable", retry: true, outcome: proxy.OutcomeUnavailable}},
 		"queued while configured otherwise": {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), want: inFlight},
 		"accepted":                          {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), route: accepting, want: want{status: 202, receipt: "queued", body: "thanks", outcome: proxy.OutcomeQueued}},
-		"accepted and dead":                 {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 500}), route: accepting, want: want{status: 202, receipt: "dead", body: "thanks", outcome: proxy.OutcomeDead}},
+		"accepted and dead":                 {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 500, Kept: true}), route: accepting, want: want{status: 202, receipt: "dead", body: "thanks", outcome: proxy.OutcomeDead}},
+		"dead with a net":                   {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 500, Kept: true}), route: withNet, want: want{status: 202, receipt: "dead", body: "thanks", outcome: proxy.OutcomeDead}},
+		"dead with a net, its bytes lost":   {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter}), route: withNet, want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
+		"dead, its bytes lost, now accept":  {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter}), route: accepting, want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
+		"dead and kept, forward":            {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, Kept: true}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
 		"accepted while paused":             {set: decided(dedupe.Decision{Kind: dedupe.AlreadyQueued}), route: func(r *proxy.Route) { accepting(r); r.Paused = true }, want: want{status: 202, receipt: "queued", body: "thanks", outcome: proxy.OutcomeQueued}},
 		"failed with a net":                 {set: results(answered(500, "not now")), route: withNet, want: want{status: 202, receipt: "queued", body: "thanks", outcome: proxy.OutcomeQueued}},
 		"in doubt with a net and quarantine": {

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"time"
 
@@ -125,7 +124,7 @@ func (x *exchange) waitHere(pause time.Duration) bool {
 }
 
 func (x *exchange) request(ctx context.Context) dedupe.Request {
-	request := dedupe.Request{
+	return dedupe.Request{
 		Scope:        x.proof.Scope,
 		EventID:      x.proof.EventID,
 		Fingerprint:  x.proof.Fingerprint,
@@ -135,13 +134,10 @@ func (x *exchange) request(ctx context.Context) dedupe.Request {
 		Object:       x.proof.Object,
 		Trace:        x.config.Watch.TraceParent(ctx),
 		Policy:       x.route.Policy,
+		Accept:       x.route.Accept,
+		Job:          x.kept,
 		Wait:         x.config.ClaimWait,
 	}
-	if x.route.Accept {
-		request.Accept = x.job()
-		request.Accept.Header = x.forwarded()
-	}
-	return request
 }
 
 // settleReserve is what is left of a lease when an attempt must be over, so that its result can be recorded.
@@ -174,10 +170,7 @@ func (x *exchange) settle(result delivery.Result) reply {
 	arrow := x.start(StageSettle)
 	defer arrow.end()
 	claim := x.decision.Claim
-	settlement := x.route.Policy.Settle(claim, result, x.took[StageForward], x.job())
-	if settlement.Job != nil {
-		settlement.Job.Header = x.forwarded()
-	}
+	settlement := x.route.Policy.Settle(claim, result, x.took[StageForward], x.kept)
 	ctx, cancel := context.WithDeadline(arrow.ctx, x.recordBy())
 	defer cancel()
 	switch err := x.config.Ledger.Settle(ctx, claim, settlement); {
@@ -213,13 +206,10 @@ func (x *exchange) succeeded(ctx context.Context) reply {
 	return x.answer()
 }
 
-// job is the request as it may have to be kept for a person or a worker.
-func (x *exchange) job() *dedupe.Job {
+// kept is the request as it is kept for a worker or a person. It tells its peer like an attempt that is made now.
+func (x *exchange) kept() *dedupe.Job {
 	d := x.delivery
-	return &dedupe.Job{Method: d.Method, Target: d.Target, Host: d.Host, Header: d.Header, Body: d.Body}
-}
-
-// forwarded is the header of a request that is kept, which tells its peer like an attempt that is made now.
-func (x *exchange) forwarded() http.Header {
-	return upstream.Forwarded(x.delivery.Header, x.delivery.Peer)
+	return &dedupe.Job{
+		Method: d.Method, Target: d.Target, Host: d.Host, Header: upstream.Forwarded(d.Header, d.Peer), Body: d.Body,
+	}
 }

@@ -426,8 +426,14 @@ func TestAKeptRequestTellsItsPeer(t *testing.T) {
 		"accepted": func(e *edge, r *proxy.Route) {
 			r.Accept, r.Acknowledge.Status = true, http.StatusAccepted
 			e.ledger.claim = func(request dedupe.Request) (dedupe.Decision, error) {
-				kept <- request.Accept
+				kept <- request.Job()
 				return dedupe.Decision{Kind: dedupe.AlreadyQueued, First: true}, nil
+			}
+		},
+		"dead before an attempt": func(e *edge, _ *proxy.Route) {
+			e.ledger.claim = func(request dedupe.Request) (dedupe.Decision, error) {
+				kept <- request.Job()
+				return dedupe.Decision{Kind: dedupe.DeadLetter, Kept: true}, nil
 			}
 		},
 		"queued": func(_ *edge, r *proxy.Route) {

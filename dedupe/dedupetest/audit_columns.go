@@ -95,9 +95,9 @@ func (b *bench) columnsPast() {
 	must(err)
 	run("reopened", applied("one"))
 	must(b.a.Reopen(b.ctx, columnsScope, "reopened", by))
-	accepted := request("queued")
-	accepted.Accept, accepted.Policy.OnFailure = job("kept"), dedupe.Queue
-	b.claim(b.a, accepted)
+	queue := request("queued")
+	accepts(&queue, "kept")
+	b.claim(b.a, queue)
 	taken, err := b.a.worker.Take(b.ctx, []dedupe.Quota{{Scope: columnsScope, Most: 1, Policy: policy()}}, 1)
 	if err != nil || len(taken.Works) != 1 {
 		b.Fatalf("taken %+v, %v", taken, err)

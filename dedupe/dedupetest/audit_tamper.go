@@ -47,7 +47,7 @@ func (p *past) step(t *rapid.T) {
 	case "deliver":
 		p.deliver(t, r)
 	case "accept":
-		r.Accept, r.Policy.OnFailure = job("kept"), dedupe.Queue
+		accepts(&r, "kept")
 		p.claim(p.a, r)
 	case "act":
 		for _, act := range p.acts() {

@@ -125,14 +125,22 @@ func notSent() dedupe.Settlement {
 func dead(job *dedupe.Job) dedupe.Settlement {
 	p := policy()
 	p.InDoubt = dedupe.Quarantine
-	return p.Settle(dedupe.Claim{Attempt: 1}, delivery.Result{Outcome: delivery.Unknown, Cause: delivery.TimedOut}, 0, job)
+	return p.Settle(dedupe.Claim{Attempt: 1}, delivery.Result{Outcome: delivery.Unknown, Cause: delivery.TimedOut}, 0, hand(job))
 }
 
 func queued(job *dedupe.Job) dedupe.Settlement {
 	p := policy()
 	p.OnFailure = dedupe.Queue
 	p.Backoff.Jitter = func() float64 { return 0.5 }
-	return p.Settle(dedupe.Claim{Attempt: 1}, answer(503, "later"), 0, job)
+	return p.Settle(dedupe.Claim{Attempt: 1}, answer(503, "later"), 0, hand(job))
+}
+
+// hand is a request at hand, or none.
+func hand(job *dedupe.Job) func() *dedupe.Job {
+	if job == nil {
+		return nil
+	}
+	return func() *dedupe.Job { return job }
 }
 
 func answer(status int, body string) delivery.Result {

@@ -87,7 +87,7 @@ func (b *bench) oldest() {
 			b.age(r, 3*time.Hour)
 			b.settleWork(b.a, b.takeOne(b.a, r, 1), answer(c.status, ""))
 		} else {
-			r.Accept = nil
+			r.Accept = false
 			b.settle(b.a, b.fresh(b.a, r, 1), notFinal())
 			b.age(r, 3*time.Hour)
 			b.settle(b.a, b.fresh(b.a, r, 2), notFinal())

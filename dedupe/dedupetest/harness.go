@@ -86,11 +86,12 @@ func policy() dedupe.Policy {
 	}
 }
 
-// event is a delivery's request for a claim; each name has a fingerprint of its own.
+// event is a delivery's request for a claim, its bytes at hand; each name has a fingerprint of its own.
 func event(id string) dedupe.Request {
 	return dedupe.Request{
 		Scope: "acme/payments", EventID: delivery.EventID(id), Fingerprint: delivery.HashParts([]byte(id)),
 		CredentialID: "key-1", EventType: "order.created", Object: "order-7", Trace: "00-trace-of-" + id, Policy: policy(),
+		Job: hand(job(id)),
 	}
 }
 

@@ -15,7 +15,7 @@ func keptClaims() map[string]func(b *bench, r dedupe.Request) dedupe.Claim {
 	died := func(b *bench, r dedupe.Request) { b.settle(b.a, b.fresh(b.a, r, 1), dead(job("d"))) }
 	return map[string]func(b *bench, r dedupe.Request) dedupe.Claim{
 		"accepted, by a worker": func(b *bench, r dedupe.Request) dedupe.Claim {
-			r.Accept, r.Policy.OnFailure = job("a"), dedupe.Queue
+			accepts(&r, "a")
 			b.accept(r)
 			return worked(b, r)
 		},

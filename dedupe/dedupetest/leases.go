@@ -1,6 +1,8 @@
 package dedupetest
 
 import (
+	"errors"
+	"reflect"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
@@ -95,44 +97,70 @@ func testGrace(b *bench) {
 
 func testQuarantine(b *bench) {
 	b.policy.InDoubt = dedupe.Quarantine
-	for i, settle := range []func(dedupe.Request){
-		func(r dedupe.Request) { b.sweep() },
-		func(r dedupe.Request) { b.expect(b.b, r, dedupe.DeadLetter) },
+	for i, end := range []struct {
+		settle func(dedupe.Request)
+		kept   bool
+	}{
+		{func(dedupe.Request) { b.sweep() }, false},
+		{func(r dedupe.Request) { b.expect(b.b, r, dedupe.DeadLetter) }, true},
+		{func(r dedupe.Request) { r.Job = nil; b.expect(b.b, r, dedupe.DeadLetter) }, false},
 	} {
 		r := event(name("evt_", i))
 		r.Policy.InDoubt = dedupe.Quarantine
 		c := b.fresh(b.a, r, 1)
 		b.expire(r)
-		settle(r)
-		got := b.state(r, dedupe.Dead, dedupe.Quarantined)
-		if got.HasJob || !got.Expires.IsZero() || len(got.Evidence) != 1 || got.Evidence[0].To != dedupe.Dead {
+		end.settle(r)
+		got := b.dead(r, dedupe.Quarantined, end.kept)
+		if !got.Expires.IsZero() || len(got.Evidence) != 1 || got.Evidence[0].To != dedupe.Dead {
 			b.Errorf("receipt is %+v", got)
 		}
-		b.expect(b.a, r, dedupe.DeadLetter)
 		b.lost(b.a, c, applied("late"))
 	}
 }
 
+// dead expects an event to have died with its request, or without, and that every further delivery is told so.
+func (b *bench) dead(r dedupe.Request, reason dedupe.Reason, kept bool) dedupe.Receipt {
+	b.Helper()
+	got := b.state(r, dedupe.Dead, reason)
+	if decision := b.expect(b.a, r, dedupe.DeadLetter); got.HasJob != kept || decision.Kept != kept {
+		b.Errorf("%s: request kept %t, deliveries are told %t, want %t", r.EventID, got.HasJob, decision.Kept, kept)
+	}
+	job, err := b.h.Store.Job(b.ctx, keyOf(r))
+	switch {
+	case kept && (err != nil || !reflect.DeepEqual(job, r.Job())):
+		b.Errorf("%s: the request is %+v, %v", r.EventID, job, err)
+	case !kept && !errors.Is(err, dedupe.ErrNotFound):
+		b.Errorf("%s: a request that was not at hand: %+v, %v", r.EventID, job, err)
+	}
+	return got
+}
+
 func testMaxAttempts(b *bench) {
 	b.policy.Limit.MaxAttempts = 2
-	for i, settle := range []func(dedupe.Request, dedupe.Claim){
-		func(r dedupe.Request, _ dedupe.Claim) { b.expire(r); b.expect(b.b, r, dedupe.DeadLetter) },
-		func(r dedupe.Request, _ dedupe.Claim) { b.expire(r); b.sweep() },
-		func(r dedupe.Request, c dedupe.Claim) { b.settle(b.a, c, r.Policy.Settle(c, answer(500, ""), 0, nil)) },
+	for i, end := range []struct {
+		settle func(dedupe.Request, dedupe.Claim)
+		kept   bool
+	}{
+		{func(r dedupe.Request, _ dedupe.Claim) { b.expire(r); b.expect(b.b, r, dedupe.DeadLetter) }, true},
+		{func(r dedupe.Request, _ dedupe.Claim) { b.expire(r); b.sweep() }, false},
+		{func(r dedupe.Request, c dedupe.Claim) {
+			b.settle(b.a, c, r.Policy.Settle(c, answer(500, ""), 0, r.Job))
+		}, true},
+		{func(r dedupe.Request, c dedupe.Claim) { b.settle(b.a, c, r.Policy.Settle(c, answer(500, ""), 0, nil)) }, false},
 	} {
 		r := event(name("evt_", i))
 		r.Policy.Limit.MaxAttempts = 2
 		b.settle(b.a, b.fresh(b.a, r, 1), notFinal())
-		settle(r, b.fresh(b.b, r, 2))
-		b.state(r, dedupe.Dead, dedupe.MaxAttempts)
-		b.expect(b.a, r, dedupe.DeadLetter)
+		end.settle(r, b.fresh(b.b, r, 2))
+		b.dead(r, dedupe.MaxAttempts, end.kept)
 	}
 	lowered := event("lowered")
 	b.settle(b.a, b.fresh(b.a, lowered, 1), notFinal())
 	lowered.Policy.Limit.MaxAttempts = 1
-	if got := b.expect(b.b, lowered, dedupe.DeadLetter); got.Reason != dedupe.MaxAttempts || got.LastStatus != 503 {
+	if got := b.expect(b.b, lowered, dedupe.DeadLetter); got.Reason != dedupe.MaxAttempts || got.LastStatus != 503 || !got.Kept {
 		b.Errorf("decision is %+v", got)
 	}
+	b.dead(lowered, dedupe.MaxAttempts, true)
 }
 
 func testMaxAge(b *bench) {
@@ -145,7 +173,7 @@ func testMaxAge(b *bench) {
 	b.fresh(b.a, crashed, 1)
 	b.age(crashed, 2*time.Hour)
 	b.expect(b.b, crashed, dedupe.DeadLetter)
-	b.state(crashed, dedupe.Dead, dedupe.MaxAge)
+	b.dead(crashed, dedupe.MaxAge, true)
 
 	failed := limited("failed")
 	b.settle(b.a, b.fresh(b.a, failed, 1), notFinal())
@@ -160,6 +188,7 @@ func testMaxAge(b *bench) {
 	b.settle(b.a, b.fresh(b.a, waited, 1), notSent())
 	b.age(waited, 2*time.Hour)
 	b.expect(b.b, waited, dedupe.DeadLetter)
+	b.dead(waited, dedupe.MaxAge, true)
 }
 
 func testNotSent(b *bench) {

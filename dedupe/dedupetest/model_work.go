@@ -9,7 +9,7 @@ import (
 // acceptAny delivers an event in accept mode.
 func (m *model) acceptAny(t *rapid.T) {
 	r := m.request(m.drawID(t), rapid.SampledFrom([]byte{1, 1, 1, 2}).Draw(t, "fingerprint"))
-	r.Accept, r.Policy.OnFailure = job("accepted"), dedupe.Queue
+	accepts(&r, "accepted")
 	e := m.events[r.EventID]
 	if e == nil {
 		e = &modelEvent{fingerprint: r.Fingerprint[0]}

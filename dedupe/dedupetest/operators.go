@@ -109,7 +109,7 @@ func testReplayOverLimits(b *bench) {
 	_, err := b.a.Replay(b.ctx, r.Scope, r.EventID, operator)
 	b.act(err)
 	c = b.fresh(b.a, r, 2)
-	b.settle(b.a, c, r.Policy.Settle(c, answer(502, ""), 0, job("kept")))
+	b.settle(b.a, c, r.Policy.Settle(c, answer(502, ""), 0, hand(job("kept"))))
 	if got := b.state(r, dedupe.Dead, dedupe.MaxAttempts); got.Status != 502 || !got.HasJob {
 		b.Errorf("receipt is %+v", got)
 	}

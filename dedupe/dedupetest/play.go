@@ -80,6 +80,9 @@ func (m *model) claimAny(t *rapid.T) {
 		e.token = got.Claim.Token
 		m.claims = append(m.claims, got.Claim)
 	}
+	if got.Kept != (kind == dedupe.DeadLetter && e.job) {
+		t.Fatalf("kept %t of %+v", got.Kept, e)
+	}
 	if got.Attempt != e.attempts || got.Claim.Attempt != 0 && got.Claim.Attempt != e.attempts {
 		t.Fatalf("attempt %d and %d, want %d", got.Attempt, got.Claim.Attempt, e.attempts)
 	}
@@ -131,7 +134,7 @@ func (e *modelEvent) run(r dedupe.Request) {
 
 func (e *modelEvent) die(reason dedupe.Reason) dedupe.Kind {
 	e.become(dedupe.Dead, reason, e.status)
-	e.token = dedupe.Token{}
+	e.token, e.job = dedupe.Token{}, true
 	e.evidence++
 	return dedupe.DeadLetter
 }

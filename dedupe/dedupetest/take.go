@@ -76,7 +76,7 @@ func testTake(b *bench) {
 	b.accept(r)
 	b.age(r, time.Minute)
 	w := b.takeOne(b.b, r, 1)
-	if !reflect.DeepEqual(w.Job, r.Accept) || w.EventType != r.EventType || w.CredentialID != r.CredentialID ||
+	if !reflect.DeepEqual(w.Job, r.Job()) || w.EventType != r.EventType || w.CredentialID != r.CredentialID ||
 		w.Claim.Trace != r.Trace || w.Claim.Age < time.Minute || w.Waited < time.Minute || w.Taken.IsZero() {
 		b.Errorf("work is %+v", w)
 	}
@@ -243,7 +243,7 @@ func testTakeExpired(b *bench) {
 	}
 	b.lost(b.a, first.Claim, first.Policy.Settle(first.Claim, answer(200, "late"), 0, nil))
 	second := b.takeOne(b.b, r, 2)
-	if !reflect.DeepEqual(second.Job, r.Accept) {
+	if !reflect.DeepEqual(second.Job, r.Job()) {
 		b.Errorf("job is %+v", second.Job)
 	}
 	b.lost(b.a, first.Claim, first.Policy.Settle(first.Claim, answer(200, "late"), 0, nil))
@@ -314,7 +314,7 @@ func testTakeReplayed(b *bench) {
 	b.state(r, dedupe.Queued, dedupe.Replayed)
 	b.age(r, time.Hour) // however old the request is
 	w := b.takeOne(b.b, r, 2)
-	if !bytes.Equal(w.Job.Body, []byte(foreign)) || !reflect.DeepEqual(w.Job, r.Accept) {
+	if !bytes.Equal(w.Job.Body, []byte(foreign)) || !reflect.DeepEqual(w.Job, r.Job()) {
 		b.Errorf("job is %+v", w.Job)
 	}
 	b.takeNone(b.a, quota(r.Scope, 10))

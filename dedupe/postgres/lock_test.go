@@ -195,7 +195,10 @@ func TestAWorkerIsNotHeldUpByALockedRow(t *testing.T) {
 	k := workerFor(time.Hour)
 	accept := func(scope delivery.Scope, id string) {
 		r := request(id, lease)
-		r.Scope, r.Accept = scope, &dedupe.Job{Method: "POST", Target: "/", Header: map[string][]string{}, Body: []byte(id)}
+		r.Scope, r.Accept = scope, true
+		r.Job = func() *dedupe.Job {
+			return &dedupe.Job{Method: "POST", Target: "/", Header: map[string][]string{}, Body: []byte(id)}
+		}
 		if decision, err := k.Claim(t.Context(), r); err != nil || !decision.First {
 			t.Fatalf("%s: %+v, %v", id, decision, err)
 		}

@@ -67,7 +67,7 @@ func TestOnlyFinishedEventsAreRemembered(t *testing.T) {
 	apply(t, c, request("retryable", "a"), answer(503, ""))
 	claim(t, c, request("running", "a"))
 	queued := request("queued", "a")
-	queued.Accept = &dedupe.Job{Method: "POST"}
+	queued.Accept, queued.Job = true, func() *dedupe.Job { return &dedupe.Job{Method: "POST"} }
 	claim(t, c, queued)
 	want := map[string]dedupe.Kind{
 		"dead": dedupe.DeadLetter, "running": dedupe.InFlight, "queued": dedupe.AlreadyQueued, "retryable": dedupe.Fresh,

@@ -122,7 +122,7 @@ func request(id string) dedupe.Request {
 
 func storedRequest(id string) dedupe.Request {
 	r := request(id)
-	r.Accept = job(id)
+	r.Accept, r.Job = true, func() *dedupe.Job { return job(id) }
 	return r
 }
 

@@ -219,6 +219,42 @@ func TestACrashDuringTheCallLeavesNoJob(t *testing.T) {
 	wantAttempts(t, app, "evt-1", "1", "2")
 }
 
+// Nobody is told that an event is stored whose bytes went with the process: where such a crash makes it dead, its sender is
+// not acknowledged, and a replay leaves it to the sender's next delivery. A delivery that itself makes an event dead leaves
+// its bytes behind.
+func TestOnlyAKeptRequestIsAcknowledged(t *testing.T) {
+	app := newApplication(t)
+	first, second := replicas(t, testenv.Postgres(t), app, short("on_failure: queue", "in_doubt: quarantine", `accept: {body: "stored"}`)...)
+	deaf := func(_ http.ResponseWriter, r *http.Request, run int) {
+		if run == 1 {
+			<-r.Context().Done()
+		}
+	}
+	app.on("evt-lost", deaf)
+	app.on("evt-slow", deaf)
+	go try(first, payload("evt-lost"), true)
+	app.await(t, "evt-lost")
+	first.kill()
+	becomes(t, second, "evt-lost", "dead", "quarantined")
+	expect(t, second, "evt-slow", "504 dead upstream_timeout")
+	for event, want := range map[string]struct{ request, answer string }{
+		"evt-lost": {"none", "503 dead dead_letter"},
+		"evt-slow": {"kept", "202 dead stored"},
+	} {
+		if got, err := receiptOf(t, second, event); err != nil || got.Request != want.request {
+			t.Errorf("the receipt is %+v, %v, want request %s", got, err, want.request)
+		}
+		expect(t, second, event, want.answer)
+		wantAttempts(t, app, event, "1")
+	}
+	if exit, out := second.run(t, "dead-letters", "replay", "acme/orders", "evt-lost", "--actor", "ada", "--reason", "it did not"); exit != 0 {
+		t.Fatalf("replay: exit %d\n%s", exit, out)
+	}
+	becomes(t, second, "evt-lost", "retryable", "replayed")
+	expect(t, second, "evt-lost", "200 applied ")
+	wantAttempts(t, app, "evt-lost", "1", "2")
+}
+
 // The ways in which a worker's process can end between two arrows, each with its one documented outcome. The process that
 // accepts holds its own jobs until the other one is dead.
 func TestKillTheWorkerBetweenArrows(t *testing.T) {

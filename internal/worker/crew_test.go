@@ -132,7 +132,10 @@ func (s *store) accept(t *testing.T, scope delivery.Scope, event string, size in
 	t.Helper()
 	_, err := s.Claim(t.Context(), dedupe.Request{
 		Scope: scope, EventID: delivery.EventID(event), Fingerprint: sha256.Sum256([]byte(event)), Policy: routeOf(scope).Policy,
-		Accept: &dedupe.Job{Method: "POST", Target: "/", Header: map[string][]string{}, Body: make([]byte, size)},
+		Accept: true,
+		Job: func() *dedupe.Job {
+			return &dedupe.Job{Method: "POST", Target: "/", Header: map[string][]string{}, Body: make([]byte, size)}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

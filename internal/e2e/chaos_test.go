@@ -27,8 +27,8 @@ var (
 	chaosSeed   = flag.Uint64("chaos.seed", 1, "what is sent, how the application behaves, and which faults come in which order")
 )
 
-// TestChaos sends events to two replicas, in accept mode and in forward mode with on_failure: queue, while replicas are
-// killed, stopped and restarted and PostgreSQL goes away in several ways. Then it compares what was acknowledged with what
+// TestChaos sends events to two replicas, in accept mode and in forward mode with on_failure: queue, with quarantine and
+// without, while replicas are killed, stopped and restarted and PostgreSQL goes away in several ways. Then it compares what was acknowledged with what
 // the application saw and what the ledger says: nothing that was acknowledged is lost.
 func TestChaos(t *testing.T) {
 	cluster := testenv.NewCluster(t, testenv.ClusterConfig{})
@@ -85,8 +85,10 @@ func newChaos(t *testing.T, seed uint64, events int, cluster *testenv.Cluster, u
 	common := []string{"timeout: 1s", "lease: 4s",
 		fmt.Sprintf("retry: {max_attempts: %d, initial: 50ms, max: 500ms}", chaosAttempts)}
 	yaml := integration(t, append(common, "mode: accept")...)
-	_, second, _ := strings.Cut(integration(t, append(common, "on_failure: queue")...), "integrations:\n")
-	yaml += strings.NewReplacer("name: orders", "name: net", route, route+"/net").Replace(second)
+	for name, lines := range map[string][]string{"net": nil, "held": {"in_doubt: quarantine"}} {
+		_, more, _ := strings.Cut(integration(t, slices.Concat(common, lines, []string{"on_failure: queue"})...), "integrations:\n")
+		yaml += strings.NewReplacer("name: orders", "name: "+name, route, route+"/"+name).Replace(more)
+	}
 	env := map[string]string{"DATABASE_URL": c.url, "SIDECAR_UPSTREAM": "http://" + c.app.address, "SIDECAR_LOG_LEVEL": "warn"}
 	for i := range c.both {
 		c.both[i] = newSidecar(t, yaml, env).start(t)
@@ -96,13 +98,18 @@ func newChaos(t *testing.T, seed uint64, events int, cluster *testenv.Cluster, u
 	return c
 }
 
-// nameOf is event n; every third is in forward mode.
+// nameOf is event n; every third is in forward mode, and some of the others, too, with quarantine.
 func nameOf(n int) string {
-	if n%3 == 0 {
+	switch {
+	case n%3 == 0:
 		return fmt.Sprintf("net-%d", n)
+	case n%10 == 0:
+		return fmt.Sprintf("held-%d", n)
 	}
 	return fmt.Sprintf("evt-%d", n)
 }
+
+func isHeld(event string) bool { return strings.HasPrefix(event, "held-") }
 
 // send starts senders; each delivers an event until it hears an end, and some events twice at the same time.
 func (c *chaos) send(senders int) {
@@ -147,8 +154,8 @@ var chaosClient = &http.Client{Timeout: 15 * time.Second, Transport: &http.Trans
 // post is one delivery; empty: the sender must come again.
 func (c *chaos) post(address, event string) string {
 	target := route
-	if strings.HasPrefix(event, "net-") {
-		target += "/net"
+	if name, _, _ := strings.Cut(event, "-"); name != "evt" {
+		target += "/" + name
 	}
 	body := chaosPayload(event)
 	request, err := http.NewRequest(http.MethodPost, "http://"+address+target, strings.NewReader(body))
@@ -161,10 +168,12 @@ func (c *chaos) post(address, event string) string {
 		return ""
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode >= 500 {
+	receipt := response.Header.Get("Sidecar-Receipt")
+	waits := isHeld(event) && receipt == "dead" // for a person: to come again is no use
+	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode >= 500 && !waits {
 		return ""
 	}
-	return fmt.Sprintf("%d %s", response.StatusCode, response.Header.Get("Sidecar-Receipt"))
+	return fmt.Sprintf("%d %s", response.StatusCode, receipt)
 }
 
 // chaosPayload is an event's own bytes, some of them many: as JSON it would be the same in other ones.
@@ -271,6 +280,7 @@ func (c *chaos) query(t *testing.T, sql string, scan func(pgx.Row) error) error 
 type ending struct {
 	state, reason string
 	attempts      int
+	kept          bool // the request is in the ledger
 }
 
 func (c *chaos) ledger(t *testing.T) map[string]ending {
@@ -280,7 +290,8 @@ func (c *chaos) ledger(t *testing.T) map[string]ending {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	rows, err := conn.Query(t.Context(), "SELECT event_id, state, reason, attempt FROM sidecar_default.receipts_readable")
+	rows, err := conn.Query(t.Context(), `SELECT event_id, state, reason, attempt, EXISTS (SELECT FROM sidecar_default.jobs j
+		WHERE encode(j.event_id, 'escape') = r.event_id) FROM sidecar_default.receipts_readable r`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +299,7 @@ func (c *chaos) ledger(t *testing.T) map[string]ending {
 	for rows.Next() {
 		var event string
 		var e ending
-		if err := rows.Scan(&event, &e.state, &e.reason, &e.attempts); err != nil {
+		if err := rows.Scan(&event, &e.state, &e.reason, &e.attempts, &e.kept); err != nil {
 			t.Fatal(err)
 		}
 		endings[event] = e
@@ -328,8 +339,11 @@ func (c *chaos) check(t *testing.T) {
 func (c *chaos) checkEvent(t *testing.T, event string, end ending, seen seen) {
 	t.Helper()
 	for _, heard := range c.heard[event] {
-		if heard[0] != '2' {
+		switch acknowledged := heard[0] == '2'; {
+		case !acknowledged && !isHeld(event):
 			t.Errorf("%s: a sender heard %s", event, heard)
+		case acknowledged && end.state == "dead" && !end.kept:
+			t.Errorf("%s: a sender heard %s, and it is dead (%s) without its request", event, heard, end.reason)
 		}
 	}
 	if seen.other != "" {
@@ -341,6 +355,9 @@ func (c *chaos) checkEvent(t *testing.T, event string, end ending, seen seen) {
 	}
 	if len(numbers) > 0 && numbers[len(numbers)-1] > end.attempts {
 		t.Errorf("%s: the application saw attempt %d, the ledger says %d", event, numbers[len(numbers)-1], end.attempts)
+	}
+	if isHeld(event) && end.state == "dead" && end.reason == "quarantined" {
+		return // whether it had its effect is what nobody knows
 	}
 	want := ending{state: "applied"}
 	switch c.app.plan(event) {
@@ -403,7 +420,7 @@ func (a *chaosApplication) plan(event string) int {
 	switch dice := hash.Sum64() % 1000; {
 	case dice < 60:
 		return planStumbles
-	case dice < 75:
+	case dice < 75, dice >= 900 && isHeld(event): // so that a crash surely comes during such an attempt
 		return planHangs
 	case dice < 90:
 		return planCutsOff

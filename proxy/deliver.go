@@ -162,6 +162,7 @@ func (x *exchange) forward() delivery.Result {
 		KeyValue:    x.route.key(claim.EventID),
 		TraceParent: x.config.Watch.TraceParent(arrow.ctx),
 		Timeout:     timeout,
+		Hold:        x.charge,
 	})
 }
 

@@ -342,6 +342,66 @@ func TestBudgetIsSharedFairly(t *testing.T) {
 	}
 }
 
+// What an attempt holds of the application's answer is of the same budget, until the sender has it.
+func TestAnswersAreOfTheBudget(t *testing.T) {
+	e := newEdge(t, func(c *proxy.Config, _ *proxy.Route) { c.Budget = 400 })
+	e.app.forward = func(_ context.Context, a upstream.Attempt) delivery.Result {
+		if !a.Hold(50) || a.Hold(50) || !a.Hold(40) {
+			return answered(500, "other room than a quarter less the body")
+		}
+		return answered(200, "done")
+	}
+	for range 3 {
+		if answer, body := e.post(t, "1234567890"); answer.StatusCode != 200 {
+			t.Errorf("status %d: %s", answer.StatusCode, body)
+		}
+	}
+}
+
+// An answer without its body does not describe one.
+func TestAnOmittedBodyIsNotDescribed(t *testing.T) {
+	described := http.Header{
+		"Content-Encoding": {"gzip"}, "Digest": {"sha-256=x"}, "Content-Digest": {"sha-256=:x:"}, "Content-Md5": {"x"},
+		"Etag": {`"1"`}, "Content-Type": {"application/json"},
+	}
+	e := newEdge(t, nil)
+	e.app.forward = func(context.Context, upstream.Attempt) delivery.Result {
+		return delivery.Result{Outcome: delivery.Answered, Response: delivery.Response{Status: 200, Header: described, Omitted: true}}
+	}
+	fresh, _ := e.post(t, "{}")
+	decided(dedupe.Decision{Kind: dedupe.Replay, Response: &delivery.Response{Status: 200, Header: described, Omitted: true}})(e)
+	replayed, _ := e.post(t, "{}")
+	for _, answer := range []*http.Response{fresh, replayed} {
+		for name := range described {
+			if want := name == "Etag" || name == "Content-Type"; (answer.Header.Get(name) != "") != want {
+				t.Errorf("%s: %s is %q", answer.Header.Get("Sidecar-Receipt"), name, answer.Header.Get(name))
+			}
+		}
+		if answer.Header.Get("Sidecar-Body") != "omitted" || answer.ContentLength != 0 {
+			t.Errorf("header %v, length %d", answer.Header, answer.ContentLength)
+		}
+	}
+}
+
+// An answer to HEAD has the length that the application says, and no other answer has.
+func TestAnAnswerToHeadKeepsItsLength(t *testing.T) {
+	e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { r.Methods = []string{"HEAD", "POST"} })
+	e.app.forward = func(_ context.Context, a upstream.Attempt) delivery.Result {
+		return delivery.Result{Outcome: delivery.Answered, Response: delivery.Response{
+			Status: 200, Header: http.Header{"Content-Length": {"1234"}, "Content-Type": {"text/plain"}},
+		}}
+	}
+	for method, want := range map[string]int64{"HEAD": 1234, "POST": 0} {
+		if answer, _ := e.send(t, method, hook, nil); answer.StatusCode != 200 || answer.ContentLength != want {
+			t.Errorf("%s: status %d, length %d, want %d", method, answer.StatusCode, answer.ContentLength, want)
+		}
+	}
+	e.verifier.presented = false // our own answers have a body that HEAD does not show
+	if answer, body := e.send(t, "HEAD", hook, nil); answer.StatusCode != 401 || answer.ContentLength <= 0 || body != "" {
+		t.Errorf("status %d, length %d, body %q", answer.StatusCode, answer.ContentLength, body)
+	}
+}
+
 // An application that does not answer a control message has as long as for a delivery.
 func TestAControlMessageHasItsTime(t *testing.T) {
 	hold := make(chan struct{})

@@ -46,6 +46,9 @@ func (x *exchange) write(answer reply) {
 	header := x.w.Header()
 	maps.Copy(header, answer.header)
 	stripOurs(header)
+	if x.r.Method != http.MethodHead {
+		header.Del("Content-Length")
+	}
 	if _, said := header["Content-Type"]; !said {
 		header["Content-Type"] = nil // keeps net/http from guessing one
 	}
@@ -56,6 +59,7 @@ func (x *exchange) write(answer reply) {
 		header.Set(headerReplayed, "true")
 	}
 	if answer.omitted {
+		stripContent(header)
 		header.Set(headerBody, "omitted")
 	}
 	if answer.retry > 0 {
@@ -87,9 +91,13 @@ func (x *exchange) hurry() func() {
 	}
 }
 
+// send writes the answer's status and body. A length that is set already is of an answer to HEAD.
 func send(w http.ResponseWriter, answer reply) {
-	if bodyAllowed(answer.status) {
-		w.Header().Set("Content-Length", strconv.Itoa(len(answer.body)))
+	switch header := w.Header(); {
+	case !bodyAllowed(answer.status):
+		header.Del("Content-Length")
+	case header.Get("Content-Length") == "":
+		header.Set("Content-Length", strconv.Itoa(len(answer.body)))
 	}
 	w.WriteHeader(answer.status)
 	if len(answer.body) > 0 && bodyAllowed(answer.status) {
@@ -110,7 +118,13 @@ func stripOurs(header http.Header) {
 			delete(header, name)
 		}
 	}
-	header.Del("Content-Length")
+}
+
+// stripContent removes what describes a body that is not sent: an empty one cannot be unpacked, and has another digest.
+func stripContent(header http.Header) {
+	for _, name := range []string{"Content-Encoding", "Content-Md5", "Content-Digest", "Digest"} {
+		delete(header, name)
+	}
 }
 
 // seconds rounds up: a sender that comes a moment too early would only be sent away again.

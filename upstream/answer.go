@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
 )
@@ -16,7 +15,7 @@ func (t *try) receive(c *conn) (answer delivery.Response, reusable bool, err err
 		return answer, false, err
 	}
 	answer.Status = response.StatusCode
-	answer.Body, answer.Omitted, err = readBody(response, t.config.MaxResponse)
+	answer.Body, answer.Omitted, err = t.attempt.readBody(response, t.attempt.maxResponse(t.config.MaxResponse))
 	if err != nil {
 		return answer, false, fmt.Errorf("%w: %w", ErrIncomplete, err)
 	}
@@ -42,25 +41,31 @@ func (c *conn) readFinal(method string) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: more than %d interim answers", ErrIncomplete, maxInterim)
 }
 
-// firstRead bounds what is reserved on an announcement alone.
-const firstRead = 64 << 10
+// freeBytes of an answer's body are taken without asking. On an announcement alone no more is reserved.
+const freeBytes = 16 << 10
 
-// readBody reads a body to its end and keeps it unless it has more than limit bytes.
-func readBody(response *http.Response, limit int64) (body []byte, omitted bool, err error) {
+// readBody reads a body to its end and keeps it, unless it has more than limit bytes or the attempt must not hold it.
+func (a *Attempt) readBody(response *http.Response, limit int64) (body []byte, omitted bool, err error) {
 	if response.ContentLength == 0 || response.Body == http.NoBody {
 		return nil, false, nil
 	}
-	if response.ContentLength > limit {
-		return nil, true, discard(response.Body)
-	}
+	most := limit + 1 // the one more lets the last Read find the end
 	size := int64(512)
 	if response.ContentLength > 0 {
-		size = min(response.ContentLength+1, firstRead) // the one more lets the last Read find the end
+		most = response.ContentLength + 1
+		size = min(most, freeBytes)
+	}
+	if most > limit+1 {
+		return nil, true, discard(response.Body)
 	}
 	body = make([]byte, 0, size)
 	for {
 		if len(body) == cap(body) {
-			body = slices.Grow(body, len(body))
+			size = min(2*int64(cap(body)), most)
+			if !a.hold(size - max(int64(cap(body)), freeBytes)) {
+				return nil, true, discard(response.Body)
+			}
+			body = append(make([]byte, 0, size), body...)
 		}
 		n, err := response.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]

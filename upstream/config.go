@@ -12,7 +12,7 @@ import (
 // Config says where the application is and how connections to it are kept. Only URL has no default.
 type Config struct {
 	URL         string        // http://host:port; host localhost means both loopback addresses
-	MaxResponse int64         // bytes of an answer kept by Forward; 0: 32 MiB. A larger answer is read and omitted
+	MaxResponse int64         // bytes of an answer's body kept by Forward; 0: 32 MiB. A larger one is read and omitted
 	IdleConns   int           // unused connections kept; 0: 256, negative: none
 	IdleTimeout time.Duration // how long one is kept; 0: 1.5 s, below the keep-alive of common servers, so as not to race it
 	DialTimeout time.Duration // of one connection attempt; 0: 10 s. An attempt's own Timeout counts too

@@ -278,6 +278,49 @@ func TestALargeAnswerIsReadAndOmitted(t *testing.T) {
 	}
 }
 
+// What an attempt may hold of its answer is asked for before it is taken, in all that its memory has; without room the
+// answer is read to its end, and only its body is not kept.
+func TestAnAnswersBodyIsHeldAsFarAsThereIsRoom(t *testing.T) {
+	const free = 16 << 10
+	for name, framing := range map[string]func(body string) string{
+		"length":  func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) },
+		"chunked": func(body string) string { return fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body) },
+	} {
+		for _, size := range []int{1, free - 1, free, free + 1, 100_000, 1 << 20} {
+			app := newApplication(t, answering("HTTP/1.1 200 OK\r\n"+framing(strings.Repeat("x", size))))
+			u := newUpstream(t, Config{URL: app.url(), IdleTimeout: time.Minute})
+			a := attempt(nil, "{}")
+			held := int64(0)
+			a.Hold = func(n int64) bool { held += n; return true }
+			got := u.Forward(t.Context(), a)
+			if body := got.Response.Body; len(body) != size || got.Response.Omitted || int64(cap(body)) > free+held {
+				t.Errorf("%s: %d bytes in %d, omitted %t, room was asked for %d", name, len(body), cap(body), got.Response.Omitted, held)
+			}
+			if size < free && held > 0 || held > 2*int64(size) {
+				t.Errorf("%s: room was asked for %d bytes for %d", name, held, size)
+			}
+			left := held - 1
+			a.Hold = func(n int64) bool { left -= n; return left >= 0 }
+			got = u.Forward(t.Context(), a)
+			if expectAnswer(t, got, 200, map[bool]string{true: strings.Repeat("x", size)}[held == 0]); got.Response.Omitted != (held > 0) {
+				t.Errorf("%s: %d bytes without room are omitted: %t", name, size, got.Response.Omitted)
+			}
+			a.Hold, a.MaxResponse = nil, int64(size)
+			if got = u.Forward(t.Context(), a); len(got.Response.Body) != size || got.Response.Omitted {
+				t.Errorf("%s: %d bytes at the attempt's limit are omitted", name, size)
+			}
+			if a.MaxResponse--; a.MaxResponse > 0 {
+				if got = u.Forward(t.Context(), a); len(got.Response.Body) != 0 || !got.Response.Omitted {
+					t.Errorf("%s: %d bytes over the attempt's limit are kept", name, size)
+				}
+			}
+			if app.connections() != 1 {
+				t.Errorf("%s: %d connections, an answer was not read to its end", name, app.connections())
+			}
+		}
+	}
+}
+
 func TestAnAnswerToHeadHasNoBody(t *testing.T) {
 	app := newApplication(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n"))
 	u := newUpstream(t, Config{URL: app.url(), IdleTimeout: time.Minute})

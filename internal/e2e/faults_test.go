@@ -330,3 +330,69 @@ func round(t *testing.T, over []*sidecar, event string, deliveries int) {
 		t.Errorf("%s: %d deliveries were told applied", event, n)
 	}
 }
+
+// The application's answers are held within the budget, however many and large they come at once, and no result is lost for want
+// of room: only the body is.
+func TestLargeAnswersAreHeldWithinTheBudget(t *testing.T) {
+	const most = 200 << 20 // bytes resident; without a bound it would be more than 256 MiB on top of what a sidecar needs
+	for name, c := range map[string]struct {
+		lines            []string
+		answers, size    int
+		first, duplicate string
+	}{
+		"forward": {nil, 40, 8 << 20, "200 applied ", "200 replayed "},
+		"accept":  {accepting(), 8, 16 << 20, "202 queued stored", "200 replayed "}, // as many as a worker starts at once
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := newApplication(t)
+			env := map[string]string{
+				"DATABASE_URL": testenv.Postgres(t), "SIDECAR_UPSTREAM": "http://" + app.address,
+				"SIDECAR_MAX_INFLIGHT_BYTES": "64MiB", "GOMEMLIMIT": "128MiB",
+			}
+			s := newSidecar(t, integration(t, c.lines...), env).start(t)
+			var arrived sync.WaitGroup
+			arrived.Add(c.answers)
+			half := make([]byte, c.size/2)
+			for i := range c.answers {
+				app.on(fmt.Sprint("evt-", i), func(w http.ResponseWriter, _ *http.Request, run int) {
+					w.Write(half)
+					if run == 1 {
+						arrived.Done()
+						arrived.Wait() // all of them are held at this moment
+					}
+					w.Write(half)
+				})
+			}
+			var sending sync.WaitGroup
+			var whole atomic.Int64
+			for i := range c.answers {
+				sending.Go(func() {
+					got, err := try(s, payload(fmt.Sprint("evt-", i)), true)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if len(got.body) == c.size {
+						got.body = ""
+						whole.Add(1)
+					}
+					if got.String() != c.first {
+						t.Errorf("evt-%d: %s, want %s", i, got, c.first)
+					}
+				})
+			}
+			sending.Wait()
+			for i := range c.answers {
+				event := fmt.Sprint("evt-", i)
+				becomes(t, s, event, "applied", "")
+				if got := send(t, s, event); got.String() != c.duplicate || got.header.Get("Sidecar-Body") != "omitted" {
+					t.Errorf("%s: %s, Sidecar-Body %q", event, got, got.header.Get("Sidecar-Body"))
+				}
+			}
+			if peak := peakResident(t, s); peak > most {
+				t.Errorf("%d MiB were resident", peak>>20)
+			}
+			t.Logf("%d of %d answers were passed on whole", whole.Load(), c.answers)
+		})
+	}
+}

@@ -108,6 +108,21 @@ func countSeries(t *testing.T, s *sidecar) int {
 	return strings.Count(page, "\nwebhook_")
 }
 
+// peakResident is the most memory that the process has had, in bytes.
+func peakResident(t *testing.T, s *sidecar) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, peak, _ := strings.Cut(string(text), "VmHWM:")
+	var kilobytes int
+	if _, err := fmt.Sscan(peak, &kilobytes); err != nil {
+		t.Fatal(err)
+	}
+	return kilobytes << 10
+}
+
 // resident is the memory of the process in bytes.
 func resident(t *testing.T, s *sidecar) int {
 	t.Helper()

@@ -54,6 +54,8 @@ func (a *attempt) send() delivery.Result {
 		Scope: claim.Scope, EventType: a.work.EventType, Number: claim.Attempt,
 		KeyHeader: a.route.KeyHeader, KeyValue: a.route.key(claim.EventID),
 		TraceParent: a.config.Watch.TraceParent(ctx), Timeout: timeout,
+		// Nobody is passed the answer on: more of it than a receipt keeps is not worth holding.
+		MaxResponse: int64(max(1, a.work.Policy.Record.MaxBody)),
 	})
 }
 

@@ -170,6 +170,7 @@ func TestAJobIsHandedOverAsItWas(t *testing.T) {
 		s, watch := newShop(), &records{}
 		scoped := routeOf("acme/orders")
 		scoped.KeyScoped = true
+		scoped.Policy.Record.MaxBody = 4 << 10
 		s.put("acme/orders", "evt-1")
 		_, stop := started(t, s, watch, scoped)
 		stop()
@@ -179,7 +180,7 @@ func TestAJobIsHandedOverAsItWas(t *testing.T) {
 		a := s.seen[0]
 		if a.Delivery.Method != "POST" || a.Delivery.Target != "/hook?a=1" || string(a.Delivery.Body) != "evt-1" || a.Number != 1 ||
 			a.KeyHeader != "Idempotency-Key" || a.KeyValue != "acme/orders/evt-1" || a.TraceParent != "00-trace-forward" ||
-			a.EventType != "order.paid" || a.Timeout != 20*time.Second {
+			a.EventType != "order.paid" || a.Timeout != 20*time.Second || a.MaxResponse != 4<<10 {
 			t.Errorf("the attempt is %+v", a)
 		}
 		if s.settled["evt-1"].To != dedupe.Applied || !slices.Equal(watch.outcomes(), []worker.Outcome{worker.OutcomeApplied}) {

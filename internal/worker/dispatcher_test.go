@@ -220,7 +220,7 @@ func TestAWakeIsFollowedAtOnceButNotByEveryEvent(t *testing.T) {
 		if waited := s.looks[1].Sub(began); waited > 20*time.Millisecond {
 			t.Errorf("the first was looked for after %s", waited)
 		}
-		if looks := len(s.looks); looks > 500 { // one every 10 ms, and those that an attempt's end hurries
+		if looks := len(s.looks); looks > 500 { // one every 20 ms, and those that an attempt's end hurries
 			t.Errorf("%d looks for a thousand events in a second", looks)
 		}
 		if s.count() != 1000 {

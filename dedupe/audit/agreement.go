@@ -13,7 +13,7 @@ func agrees(h *dedupe.History) bool {
 		return begun(h, last)
 	case h.State == last.To:
 		return h.Reason == last.Reason && h.Status == status(last) && attempts(last, h.Attempt)
-	case h.State == dedupe.Applied: // by an older version, which left no evidence of a first attempt
+	case h.State == dedupe.Applied && last.Sum == dedupe.Sum{}: // by a version that did not chain, nor tell of a first attempt
 		return h.Reason == dedupe.NoReason && h.Attempt == 1 && waits(last) && attempts(last, 0)
 	default:
 		return false

@@ -232,6 +232,42 @@ func TestAnAnchorOfAScopeThatIsGone(t *testing.T) {
 	}
 }
 
+// An event that waits, for whatever reason, is applied with evidence or it was not this program.
+func TestAWaitingEventIsNotAppliedUnseen(t *testing.T) {
+	for _, waits := range []struct {
+		to       dedupe.State
+		reason   dedupe.Reason
+		attempts int // that are left in the receipt
+	}{
+		{dedupe.Retryable, dedupe.Unreachable, 0}, {dedupe.Queued, dedupe.Unreachable, 0}, {dedupe.Queued, dedupe.Abandoned, 0},
+		{dedupe.Retryable, dedupe.NotFinal, 1}, {dedupe.Queued, dedupe.TimedOut, 1},
+	} {
+		store := ledger(t, 0)
+		key := dedupe.Key{Scope: scope, EventID: "evt"}
+		if _, err := store.Insert(t.Context(), []dedupe.NewRow{{Key: key, State: dedupe.Claimed, Lease: time.Minute}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, move := range []dedupe.Move{
+			{FromState: dedupe.Claimed, To: waits.to, Reason: waits.reason, Attempt: waits.attempts, Evidence: &dedupe.Evidence{
+				From: dedupe.Claimed, To: waits.to, Reason: waits.reason, Attempt: 1}},
+			{FromState: waits.to, To: dedupe.Applied, Attempt: 1, Status: 200},
+		} {
+			move.Key = key
+			if made, err := store.Move(t.Context(), []dedupe.Move{move}); err != nil || !made[0] {
+				t.Fatalf("%v, %v", made, err)
+			}
+		}
+		var found []audit.Finding
+		auditor, err := audit.NewAuditor(audit.AuditorConfig{Source: store, Found: func(f audit.Finding) { found = append(found, f) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := auditor.Verify(t.Context()); err != nil || len(found) != 1 || found[0].Kind != audit.StateDisagrees {
+			t.Errorf("%s (%s): %v, found %+v", waits.to, waits.reason, err, found)
+		}
+	}
+}
+
 func TestNobodyAuditsNothing(t *testing.T) {
 	if _, err := audit.NewAuditor(audit.AuditorConfig{}); err == nil {
 		t.Error("an auditor without a source")

@@ -22,6 +22,7 @@ const (
 	CheckpointAltered Kind = "checkpoint_altered" // a checkpoint is not what was written, or does not follow the one before
 	CheckpointMissing Kind = "checkpoint_missing"
 	AnchorMismatch    Kind = "anchor_mismatch" // a checkpoint is not the one that was seen before, or is gone
+	AnchorsRetired    Kind = "anchors_retired" // all anchors are of checkpoints that went in time: they prove nothing of the rest
 )
 
 // Finding is one thing that is wrong. What is not known of it is zero: without a scope it is the ledger's as a whole.

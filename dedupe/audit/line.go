@@ -14,6 +14,7 @@ type line struct {
 	anchors anchored
 	ends    dedupe.Ends       // when this audit began
 	oldest  int64             // checkpoint that is still needed
+	first   int64             // that was the oldest when this audit began
 	last    dedupe.Checkpoint // that was looked at
 	gone    gone
 	now     time.Time // when the last rows were read
@@ -65,6 +66,9 @@ func (l *line) begin(ctx context.Context) (err error) {
 		return err
 	}
 	l.oldest = max(l.oldest, 1, l.ends.Newest.Oldest)
+	if l.first == 0 {
+		l.first = l.oldest
+	}
 	clear(l.unsealed)
 	return l.readUnsealed(ctx)
 }
@@ -214,7 +218,7 @@ func (l *line) end(ctx context.Context) error {
 			l.found(ofCheckpoint(CheckpointMissing, scope, now.First, unknownSeal))
 		}
 	}
-	l.anchors.end(l.visit)
+	l.anchors.end(l.visit, l.first)
 	return nil
 }
 

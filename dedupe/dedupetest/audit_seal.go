@@ -209,6 +209,14 @@ func auditRetire(b *bench) {
 	if s := b.audited(sealedScope, anchors...); s.BeginsAt != 3 || s.Checkpoints != 2 || s.Retired != 2 || s.Anchored != 2 {
 		b.Errorf("an audit sees %+v", s)
 	}
+	if f := b.finds(sealedScope, audit.AnchorsRetired, anchors[:2]...); f.Checkpoint != 3 {
+		b.Errorf("found %+v", f)
+	}
+	wrong := anchors[0] // whatever it was, it went in time
+	wrong.Sum[0]++
+	if s := b.audited(sealedScope, append([]audit.Anchor{wrong}, anchors...)...); s.Retired != 2 || s.Anchored != 2 {
+		b.Errorf("an audit sees %+v", s)
+	}
 	b.forgettable(lives)
 	seal() // 5
 	b.sweep()
@@ -264,5 +272,6 @@ func auditAnchors(b *bench) {
 		}
 	}
 	b.finds(sealedScope, audit.AnchorMismatch, anchor(one), wrong)
+	b.finds(sealedScope, audit.AnchorMismatch, wrong, anchor(one))
 	b.finds("acme/elsewhere", audit.AnchorMismatch, elsewhere)
 }

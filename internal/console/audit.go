@@ -90,10 +90,10 @@ func (r *AuditReport) Page(w io.Writer) error {
 		return page.err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SCOPE\tRECEIPTS\tEVENTS\tROWS\tSEALED\tNOT YET\tUNCHAINED\tCHECKPOINTS\tBEGINS AT\tANCHORED\tFINDINGS")
+	fmt.Fprintln(table, "SCOPE\tRECEIPTS\tEVENTS\tROWS\tSEALED\tNOT YET\tUNCHAINED\tCHECKPOINTS\tBEGINS AT\tANCHORED\tRETIRED\tFINDINGS")
 	for _, s := range r.Scopes {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Scope, s.Receipts, s.Events, s.Rows, s.Sealed, s.Unsealed,
-			s.Unchained, s.Checkpoints, s.BeginsAt, s.Anchored, s.Findings)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Scope, s.Receipts, s.Events, s.Rows, s.Sealed, s.Unsealed,
+			s.Unchained, s.Checkpoints, s.BeginsAt, s.Anchored, s.Retired, s.Findings)
 	}
 	if err := table.Flush(); err != nil {
 		return err

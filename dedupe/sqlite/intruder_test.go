@@ -1,6 +1,15 @@
 package sqlite
 
-import "github.com/webhook-sidecar/webhook-sidecar/dedupe/dedupetest"
+import (
+	"math"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
+	"github.com/webhook-sidecar/webhook-sidecar/dedupe/dedupetest"
+	"github.com/webhook-sidecar/webhook-sidecar/delivery"
+)
 
 func (s *Store) intruder() *dedupetest.Intruder {
 	longer := func(column string) string { return "randomblob(length(" + column + ") + 1)" }
@@ -36,5 +45,46 @@ func (s *Store) intruder() *dedupetest.Intruder {
 			"number": {"number + 1000", "number - 1000", "0", "-1"}, "at": {"at + 1", "0", "9223372036854775807"}, "oldest": {"oldest + 1", "oldest - 1", "number", "number + 1", "1000000"}, "previous": {longer("previous"), "x''", "randomblob(32)"},
 			"sum": {longer("sum"), "x''", "randomblob(32)"}, "leaves": {longer("leaves"), "x''", "randomblob(length(leaves))"}, "scope": {"scope || 'x'", "''"},
 		},
+	}
+}
+
+// A number that is no truth value, where one belongs, keeps nobody from reading the rest.
+func TestWhatIsNoTruthValueIsRead(t *testing.T) {
+	store, err := Open(t.Context(), ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	key := dedupe.Key{Scope: "acme/orders", EventID: "evt"}
+	if _, err := store.Insert(t.Context(), []dedupe.NewRow{{Key: key, State: dedupe.Claimed, Lease: time.Minute}}); err != nil {
+		t.Fatal(err)
+	}
+	answer := &delivery.Response{Status: 200, Header: http.Header{}, Body: []byte("done")}
+	applied := dedupe.Move{Key: key, FromState: dedupe.Claimed, To: dedupe.Applied, Attempt: 1, Status: 200, Response: answer, Expires: time.Hour}
+	if made, err := store.Move(t.Context(), []dedupe.Move{applied}); err != nil || !made[0] {
+		t.Fatalf("%v, %v", made, err)
+	}
+	if _, err := store.SetPaused(t.Context(), key.Scope, true, dedupe.Act{Actor: "ada", Reason: "repairs"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []int64{2, -1, math.MaxInt64, math.MinInt64} {
+		for _, sql := range []string{"UPDATE receipts SET omitted = ?", "UPDATE pauses SET paused = ?"} {
+			if _, err := store.db.Exec(sql, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, read := range map[string]func() (int, error){
+			"Read": func() (int, error) { rows, err := store.Read(t.Context(), []dedupe.Key{key}); return len(rows), err },
+			"List": func() (int, error) {
+				rows, err := store.List(t.Context(), dedupe.Filter{Limit: 10})
+				return len(rows), err
+			},
+			"History": func() (int, error) { rows, err := store.History(t.Context(), key.Scope, "", 10); return len(rows), err },
+			"Pauses":  func() (int, error) { acts, err := store.PauseActs(t.Context()); return len(acts), err },
+		} {
+			if n, err := read(); n != 1 || err != nil {
+				t.Errorf("%s with %d: %d rows, %v", name, value, n, err)
+			}
+		}
 	}
 }

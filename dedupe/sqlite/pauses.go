@@ -28,7 +28,7 @@ func (s *Store) SetPaused(ctx context.Context, scope delivery.Scope, paused bool
 
 // PauseActs implements dedupe.Pauses.
 func (s *Store) PauseActs(ctx context.Context) ([]dedupe.PauseAct, error) {
-	const query = `SELECT at, scope, paused, actor, note FROM pauses ORDER BY id`
+	const query = `SELECT at, scope, paused <> 0, actor, note FROM pauses ORDER BY id`
 	rows, err := s.db.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err

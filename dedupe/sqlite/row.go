@@ -10,7 +10,7 @@ import (
 
 // columns is what scanRow reads, in its order.
 const columns = `scope, event_id, fingerprint, binding, credential_id, event_type, object, trace, state, reason, attempt,
-	token, on_expiry, created, changed, lease_until, next_attempt, expires, status, response_header, response_body, omitted,
+	token, on_expiry, created, changed, lease_until, next_attempt, expires, status, response_header, response_body, omitted <> 0,
 	EXISTS (SELECT 1 FROM jobs WHERE jobs.receipt = receipts.id)`
 
 // scanner is one row of a result.

@@ -98,7 +98,7 @@ func (s *Store) Marked(ctx context.Context, scope delivery.Scope, number, after 
 
 // withoutResponse is columns, but for the recorded response.
 const withoutResponse = `scope, event_id, fingerprint, binding, credential_id, event_type, object, trace, state, reason, attempt,
-	token, on_expiry, created, changed, lease_until, next_attempt, expires, status, NULL, NULL, omitted,
+	token, on_expiry, created, changed, lease_until, next_attempt, expires, status, NULL, NULL, omitted <> 0,
 	EXISTS (SELECT 1 FROM jobs WHERE jobs.receipt = receipts.id)`
 
 // History implements dedupe.Histories.

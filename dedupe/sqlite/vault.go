@@ -16,13 +16,13 @@ const (
 	selectKeptRequests = `SELECT receipts.id, scope, event_id, method, target, host, header, body FROM jobs
 		JOIN receipts ON receipts.id = jobs.receipt WHERE jobs.receipt > ? ORDER BY jobs.receipt LIMIT ?`
 
-	selectKeptResults = `SELECT id, scope, event_id, status, response_header, response_body, omitted FROM receipts
+	selectKeptResults = `SELECT id, scope, event_id, status, response_header, response_body, omitted <> 0 FROM receipts
 		WHERE id > ? ORDER BY id LIMIT ?`
 
 	selectRequestOf = `SELECT receipts.id, scope, event_id, method, target, host, header, body FROM jobs
 		JOIN receipts ON receipts.id = jobs.receipt WHERE scope = ? AND event_id = ?`
 
-	selectResultOf = `SELECT id, scope, event_id, status, response_header, response_body, omitted FROM receipts
+	selectResultOf = `SELECT id, scope, event_id, status, response_header, response_body, omitted <> 0 FROM receipts
 		WHERE scope = ? AND event_id = ?`
 
 	rewriteRequest = `UPDATE jobs SET method = ?, target = ?, host = ?, header = ?, body = ? WHERE receipt = ?`

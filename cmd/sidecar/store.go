@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,7 +40,7 @@ type evidence interface {
 // ledger in somebody's hands is waited for as long as patience says. A tracer, where there is one, sees the round trips.
 func openStore(ctx context.Context, settings config.Settings, patience time.Duration, tracer pgx.QueryTracer) (*store, error) {
 	if path := settings.Database.SQLite; path != "" {
-		return openEmbedded(ctx, path, patience)
+		return openEmbedded(ctx, path, patience, settings.Migrate == "off")
 	}
 	opened, err := postgres.Open(ctx, postgres.Config{
 		URL: settings.Database.PostgresURL, Namespace: settings.Namespace, NoMigrate: settings.Migrate == "off",
@@ -53,15 +52,19 @@ func openStore(ctx context.Context, settings config.Settings, patience time.Dura
 	return &store{opened, opened, opened, opened, opened.Ping, opened.Close}, nil
 }
 
-func openEmbedded(ctx context.Context, path string, patience time.Duration) (*store, error) {
+func openEmbedded(ctx context.Context, path string, patience time.Duration, asItIs bool) (*store, error) {
+	open := sqlite.Open
+	if asItIs {
+		open = sqlite.OpenAsItIs
+	}
 	for deadline := time.Now().Add(patience); ; {
-		opened, err := sqlite.Open(ctx, path)
+		opened, err := open(ctx, path)
 		if err == nil {
 			ping := func(context.Context) error { return nil }
 			return &store{opened, opened, opened, opened, ping, func() { _ = opened.Close() }}, nil
 		}
 		if !errors.Is(err, sqlite.ErrHeld) || time.Now().After(deadline) {
-			return nil, err
+			return nil, whyNot(err, path, asItIs)
 		}
 		select {
 		case <-ctx.Done():
@@ -69,6 +72,17 @@ func openEmbedded(ctx context.Context, path string, patience time.Duration) (*st
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// whyNot says what to do about a ledger that is not there, or not yet as this version wants it.
+func whyNot(err error, path string, asItIs bool) error {
+	switch {
+	case asItIs && errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no ledger at %s: sidecar migrate makes one, and so does a sidecar with SIDECAR_MIGRATE=auto", path)
+	case errors.Is(err, sqlite.ErrOutdated):
+		return fmt.Errorf("%w: sidecar migrate brings it up to date, and so does a sidecar with SIDECAR_MIGRATE=auto", err)
+	}
+	return err
 }
 
 // seal puts what is kept under the keys of a ring.
@@ -84,11 +98,6 @@ func (s *store) seal(namespace string, ring *seal.Ring, watch seal.Watch) error 
 // nothing, and that is no answer to what was asked. Nor does it bring one up to date, beside replicas of an older version.
 func openExisting(ctx context.Context, settings config.Settings) (*store, error) {
 	settings.Migrate = "off"
-	if path := settings.Database.SQLite; path != "" {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no ledger at %s", path)
-		}
-	}
 	opened, err := openStore(ctx, settings, 0, nil)
 	if errors.Is(err, sqlite.ErrHeld) {
 		return nil, fmt.Errorf("%w: ask the running sidecar at http://%s/api/v1/, or stop it first", err, settings.AdminListen)

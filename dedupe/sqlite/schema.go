@@ -20,20 +20,36 @@ var (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema to the newest version. Each step is one transaction.
-func (s *Store) migrate(ctx context.Context) error {
-	steps, err := fs.Glob(migrations, "migrations/*.sql") // sorted by name, and so by number
-	if err != nil {
-		return err
+// missing are the steps from the ledger's version to the newest.
+func (s *Store) missing(ctx context.Context) (version int, steps []string, err error) {
+	if steps, err = fs.Glob(migrations, "migrations/*.sql"); err != nil { // sorted by name, and so by number
+		return 0, nil, err
 	}
-	version, err := s.version(ctx)
-	if err != nil {
-		return err
+	if version, err = s.version(ctx); err != nil {
+		return 0, nil, err
 	}
 	if version > len(steps) {
-		return errNewer
+		return 0, nil, errNewer
 	}
-	for number, name := range steps[version:] {
+	return version, steps[version:], nil
+}
+
+// upToDate is an error where the schema is not of the newest version.
+func (s *Store) upToDate(ctx context.Context) error {
+	_, steps, err := s.missing(ctx)
+	if err == nil && len(steps) > 0 {
+		err = ErrOutdated
+	}
+	return err
+}
+
+// migrate brings the schema to the newest version. Each step is one transaction.
+func (s *Store) migrate(ctx context.Context) error {
+	version, steps, err := s.missing(ctx)
+	if err != nil {
+		return err
+	}
+	for number, name := range steps {
 		if err := s.step(ctx, name, version+number+1); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

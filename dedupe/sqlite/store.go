@@ -18,6 +18,9 @@ import (
 // ErrHeld tells that another process has the ledger's file open.
 var ErrHeld = errors.New("another process holds it, and an embedded ledger serves one process at a time")
 
+// ErrOutdated tells that the ledger's schema is older than this program, and was not to be brought up to date.
+var ErrOutdated = errors.New("its schema is older than this version of the sidecar")
+
 // memory names a ledger that lives as long as the store.
 const memory = ":memory:"
 
@@ -33,16 +36,28 @@ var _ dedupe.Backend = (*Store)(nil)
 // Open opens the ledger in a file, makes it where there is none, and brings its schema up to date. The path ":memory:" is a
 // ledger that ends with the store. The error wraps ErrHeld when another process has the file open.
 func Open(ctx context.Context, path string) (*Store, error) {
-	store, err := open(ctx, path)
-	if err != nil {
-		return nil, fmt.Errorf("ledger %s: %w", path, err)
-	}
-	return store, nil
+	return named(path)(open(ctx, path, os.O_CREATE, (*Store).migrate))
 }
 
-func open(ctx context.Context, path string) (*Store, error) {
+// OpenAsItIs opens a ledger that is there, and leaves its schema alone. The error wraps fs.ErrNotExist where there is no such
+// file, ErrOutdated when the schema is older than this program, and ErrHeld when another process has the file open.
+func OpenAsItIs(ctx context.Context, path string) (*Store, error) {
+	return named(path)(open(ctx, path, 0, (*Store).upToDate))
+}
+
+// named has errors say which ledger.
+func named(path string) func(*Store, error) (*Store, error) {
+	return func(store *Store, err error) (*Store, error) {
+		if err != nil {
+			return nil, fmt.Errorf("ledger %s: %w", path, err)
+		}
+		return store, nil
+	}
+}
+
+func open(ctx context.Context, path string, create int, schema func(*Store, context.Context) error) (*Store, error) {
 	if path != memory {
-		if err := create(path); err != nil {
+		if err := touch(path, create); err != nil {
 			return nil, err
 		}
 		if theirs(path) {
@@ -56,15 +71,15 @@ func open(ctx context.Context, path string) (*Store, error) {
 	// One connection: it owns the file's lock, and SQLite writes one transaction at a time anyway.
 	db.SetMaxOpenConns(1)
 	s := &Store{db: db, now: time.Now}
-	if err := s.start(ctx); err != nil {
+	if err := s.start(ctx, schema); err != nil {
 		return nil, errors.Join(held(err), db.Close())
 	}
 	return s, nil
 }
 
-// create makes the file readable for its owner only: it will hold what senders and the application said.
-func create(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+// touch finds the file. One that it makes is readable for its owner only: it will hold what senders and the application said.
+func touch(path string, create int) error {
+	file, err := os.OpenFile(path, os.O_RDWR|create, 0o600)
 	if err != nil {
 		var failed *os.PathError
 		if errors.As(err, &failed) {
@@ -89,8 +104,8 @@ func dataSource(path string) string {
 	return "file:" + escaped + "?" + strings.Join(settings, "&")
 }
 
-func (s *Store) start(ctx context.Context) error {
-	if err := s.migrate(ctx); err != nil {
+func (s *Store) start(ctx context.Context, schema func(*Store, context.Context) error) error {
+	if err := schema(s, ctx); err != nil {
 		return err
 	}
 	return s.statements.prepare(ctx, s.db)

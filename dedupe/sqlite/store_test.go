@@ -219,6 +219,54 @@ func TestOpenRefusesWhatIsNoLedger(t *testing.T) {
 	}
 }
 
+// A ledger that is opened as it is gets no file and no schema: it is of this version, or the error says what is the matter and
+// nothing has changed.
+func TestOpenAsItIsChangesNothing(t *testing.T) {
+	folder := t.TempDir()
+	current := filepath.Join(folder, "current.db")
+	if err := openFile(t, current).Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, err := OpenAsItIs(t.Context(), current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Insert(t.Context(), []dedupe.NewRow{claimedRow(0)}); err != nil {
+		t.Error(err)
+	}
+	if _, err := OpenAsItIs(t.Context(), current); !errors.Is(err, ErrHeld) {
+		t.Errorf("a ledger that somebody holds: %v", err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]error{"0": ErrOutdated, "1": ErrOutdated, "4": ErrOutdated, "99": errNewer} {
+		path := filepath.Join(folder, "version"+version+".db")
+		if err := os.WriteFile(path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		execute(t, path, "PRAGMA user_version = "+version)
+		before, _ := os.ReadFile(path)
+		if _, err := OpenAsItIs(t.Context(), path); !errors.Is(err, want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("version %s: %v, want %v", version, err, want)
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+			t.Errorf("version %s was changed: %v", version, err)
+		}
+	}
+	absent := filepath.Join(folder, "absent.db")
+	if _, err := OpenAsItIs(t.Context(), absent); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a ledger that is not there: %v", err)
+	}
+	if _, err := os.Stat(absent); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file was made: %v", err)
+	}
+}
+
 func execute(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)

@@ -61,14 +61,17 @@ const maxURL = 2048
 // amazonHost is SNS in any of Amazon's regions. sns.s3-us-west-2.amazonaws.com is none: it is a bucket that somebody called sns.
 const amazonHost = `^https://sns\.[a-z]{2,4}(-[a-z]+){1,2}-[0-9]{1,2}\.amazonaws\.com(\.cn)?/`
 
-// amazonURL tells whether a URL leads to SNS itself; path is a regular expression for what follows the host.
-func amazonURL(text, path string) bool {
-	return len(text) <= maxURL && regexp.MustCompile(amazonHost+path+"$").MatchString(text)
-}
+// Where SNS has its certificates, and where it has itself confirmed.
+var (
+	certificateAddress  = regexp.MustCompile(amazonHost + `[A-Za-z0-9_-]+\.pem$`)
+	confirmationAddress = regexp.MustCompile(amazonHost + `[!-~]*$`)
+)
 
 // snsCertificateURL tells whether a URL is one of Amazon's for certificates, in the only spelling that it has: under others
 // a stranger could have one certificate fetched and kept many times.
-func snsCertificateURL(text string) bool { return amazonURL(text, `[A-Za-z0-9_-]+\.pem`) }
+func snsCertificateURL(text string) bool {
+	return len(text) <= maxURL && certificateAddress.MatchString(text)
+}
 
 // get gives the certificate at a URL that snsCertificateURL accepts.
 func (c *certificates) get(url string, now time.Time) (*x509.Certificate, error) {
@@ -170,7 +173,7 @@ func (c *certificates) read(url string, limit int64) ([]byte, error) {
 func snsConfirm(c controlRequest) *delivery.Response {
 	url, _ := c.document.pointer("/SubscribeURL")
 	s, ok := c.scheme.(*sns)
-	if !ok || !amazonURL(url, `[!-~]*`) {
+	if !ok || len(url) > maxURL || !confirmationAddress.MatchString(url) {
 		return nil
 	}
 	if _, err := s.certs.read(url, 1<<20); err != nil {

@@ -18,9 +18,10 @@ type demoApp struct {
 	page   *demoPage
 	server *http.Server
 
-	mu   sync.Mutex
-	runs map[string]int // by event
-	held chan struct{}  // closed when a held event has arrived
+	mu       sync.Mutex
+	runs     map[string]int // by event
+	attempts map[string]int // by event: the last one's number
+	held     chan struct{}  // closed when a held event has arrived
 }
 
 func startDemoApp(ctx context.Context, page *demoPage) (*demoApp, error) {
@@ -29,7 +30,8 @@ func startDemoApp(ctx context.Context, page *demoPage) (*demoApp, error) {
 		return nil, err
 	}
 	app := &demoApp{
-		url: "http://" + listener.Addr().String(), page: page, runs: map[string]int{}, held: make(chan struct{}),
+		url: "http://" + listener.Addr().String(), page: page, runs: map[string]int{}, attempts: map[string]int{},
+		held: make(chan struct{}),
 	}
 	app.server = &http.Server{Handler: app, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = app.server.Serve(listener) }() // it ends with stop
@@ -43,6 +45,13 @@ func (a *demoApp) count(event string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.runs[event]
+}
+
+// attempt is the last number under which an event has run.
+func (a *demoApp) attempt(event string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.attempts[event]
 }
 
 // ServeHTTP does what an application does; what it does is written in the event's name.
@@ -61,6 +70,7 @@ func (a *demoApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	attempt, _ := strconv.Atoi(r.Header.Get("Sidecar-Attempt"))
 	a.mu.Lock()
 	a.runs[event]++
+	a.attempts[event] = attempt
 	run := a.runs[event]
 	a.mu.Unlock()
 	status := a.work(r.Context(), event, run)

@@ -110,7 +110,7 @@ func (d *demo) failure(ctx context.Context) {
 	first := d.stripe().send(ctx, event)
 	d.page.check(first.status == http.StatusInternalServerError && first.receipt == "retryable", "first delivery: %s", first)
 	second := d.stripe().send(ctx, event)
-	d.page.check(second.status == http.StatusOK && second.receipt == "applied", "the sender's retry: %s", second)
+	d.page.check(second.status == http.StatusOK && second.receipt == "applied" && d.app.attempt(event.id) == 2, "the sender's retry: %s", second)
 	third := d.stripe().send(ctx, event)
 	d.page.check(third.receipt == "replayed" && d.app.count(event.id) == 2, "a duplicate after that: %s", third)
 	d.page.shows("500 retryable, then 200 applied as attempt 2")
@@ -156,7 +156,7 @@ func (d *demo) revocation(ctx context.Context) {
 	d.page.check(err == nil, "%d ms later the old key gets %s", time.Since(began).Milliseconds(), after)
 	same := d.stripe().send(ctx, d.stripe().event("oldkey-1"))
 	d.page.check(same.receipt == "replayed", "the same event signed with the new key: %s, because the scope is not the key", same)
-	d.page.shows("401 within the reload interval, no restart")
+	d.page.shows("401 without a restart; the scope stays the same")
 }
 
 func times(count int) string {

@@ -45,7 +45,12 @@ func (d *Drill) backlog(ctx context.Context, step *Step) {
 			return
 		}
 	}
-	step.note("when A's application is back, all of its %d events are worked off", backlogged)
+	left := backlogged
+	for until := time.Now().Add(workPatience); left > 0 && time.Now().Before(until) && ctx.Err() == nil; {
+		pause(ctx, 5*pollPause)
+		left = d.hanging(ctx, step)
+	}
+	step.check(left == 0, "now that A's application is back, %d of its %d events are left", left, backlogged)
 }
 
 // someBegan waits until one of the events is in the application.

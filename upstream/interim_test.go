@@ -106,10 +106,14 @@ func early(w http.ResponseWriter, hint string) {
 	writeInterim(w, http.StatusEarlyHints, http.Header{"Link": {hint}})
 }
 
-// hinted makes a call and returns the status and the hints before it, in order.
+// hinted makes a call and returns the status and the hints before it, in order. A call that is given up may hear some later.
 func hinted(ctx context.Context, client http.RoundTripper, url string) (status int, hints []string, err error) {
+	var mu sync.Mutex
+	var heard []string
 	trace := &httptrace.ClientTrace{Got1xxResponse: func(_ int, fields textproto.MIMEHeader) error {
-		hints = append(hints, fields.Get("Link"))
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, fields.Get("Link"))
 		return nil
 	}}
 	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodGet, url, nil)
@@ -122,7 +126,9 @@ func hinted(ctx context.Context, client http.RoundTripper, url string) (status i
 	}
 	defer response.Body.Close()
 	_, err = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, hints, err
+	mu.Lock()
+	defer mu.Unlock()
+	return response.StatusCode, heard, err
 }
 
 func TestHintsOverHTTP2ComeInOrderBeforeTheAnswer(t *testing.T) {

@@ -283,8 +283,10 @@ func TestALargeAnswerIsReadAndOmitted(t *testing.T) {
 func TestAnAnswersBodyIsHeldAsFarAsThereIsRoom(t *testing.T) {
 	const free = 16 << 10
 	for name, framing := range map[string]func(body string) string{
-		"length":  func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) },
-		"chunked": func(body string) string { return fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body) },
+		"length": func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) },
+		"chunked": func(body string) string {
+			return fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+		},
 	} {
 		for _, size := range []int{1, free - 1, free, free + 1, 100_000, 1 << 20} {
 			app := newApplication(t, answering("HTTP/1.1 200 OK\r\n"+framing(strings.Repeat("x", size))))

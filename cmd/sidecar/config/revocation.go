@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
@@ -43,7 +45,7 @@ func revokedIDs(integration *yaml.Node) []string {
 	for _, list := range valuesOf(integration, "credentials") {
 		for _, credential := range elementsOf(list) {
 			for _, status := range valuesOf(credential, "status") {
-				if status.Value != string(revoked) {
+				if !strings.EqualFold(strings.TrimSpace(status.Value), string(revoked)) {
 					continue
 				}
 				for _, id := range valuesOf(credential, "id") {

@@ -104,6 +104,7 @@ integrations:
       - {id: k1, status: revoked}
       - {id: k2, status: retiring, secret: {file: /gone}}
       - {id: k3, status: revoked, secret: {file: /gone}}
+      - {id: k6, status: " Revoked"}
   - account: acme
     name: payments
     credentials: &shared
@@ -116,7 +117,7 @@ integrations:
     name: x
     credentials: [{id: k5, status: revoked}]
 `))
-	want := []Revocation{{"acme/payments", "k1"}, {"acme/payments", "k3"}, {"acme/payments", "k4"}, {"globex/x", "k4"}}
+	want := []Revocation{{"acme/payments", "k1"}, {"acme/payments", "k3"}, {"acme/payments", "k6"}, {"acme/payments", "k4"}, {"globex/x", "k4"}}
 	if len(found) != len(want) {
 		t.Fatalf("found %v", found)
 	}

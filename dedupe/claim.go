@@ -24,8 +24,8 @@ type Request struct {
 	Policy       Policy
 	// Accept stores the event with its Job as queued instead of claiming it (accept mode).
 	Accept bool
-	// Job makes the request as it is to be kept. It is called only where the event is stored as queued, or dies: with it, the
-	// event keeps it. Nil: the request is not at hand, which Accept does not allow.
+	// Job makes the request as it is to be kept. It is called only where the event is stored as queued, dies, or is dead and
+	// has lost it: then the event keeps it. Nil: the request is not at hand, which Accept does not allow.
 	Job func() *Job
 	// Wait bounds how long a claim waits for the store and tries, like a deadline of the context, but without costing a
 	// duplicate that is answered from memory anything; 0: as long as the context allows.

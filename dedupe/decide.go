@@ -169,9 +169,17 @@ func (c *claiming) die(reason Reason) verdict {
 	return v
 }
 
+// dead leaves the request behind that its event has lost, where the sender will be acknowledged: whoever is need not come
+// again. Nothing else changes, so that there is no evidence of it.
 func (c *claiming) dead() verdict {
 	v := c.answer(DeadLetter)
 	v.decision.Kept = c.row.HasJob
+	if !c.row.HasJob && c.r.Accept {
+		v.decision.Kept = true
+		v.move = c.move(Dead)
+		v.move.Reason, v.move.Status = c.row.Reason, c.row.Status
+		v.move.Job, v.move.JobFor = c.r.Job(), c.r.Policy.Retention.DeadLetter
+	}
 	return v
 }
 

@@ -76,6 +76,8 @@ func TestDecide(t *testing.T) {
 		{name: "retryable, under another ID", state: Retryable, row: func(r *Row) { r.EventID = "evt_0" }, kind: Fresh, to: Claimed, attempt: 4},
 		{name: "retryable, under another ID, other content", state: Retryable, row: func(r *Row) { r.EventID, r.Fingerprint = "evt_0", [32]byte{} }, kind: Conflict},
 		{name: "dead", state: Dead, kind: DeadLetter},
+		{name: "dead, accept", state: Dead, request: accept, kind: DeadLetter, to: Dead, attempt: 3},
+		{name: "dead, with its request, accept", state: Dead, row: func(r *Row) { r.HasJob = true }, request: accept, kind: DeadLetter},
 		{name: "closed", state: Closed, kind: Ended},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,8 +125,10 @@ func consistent(t interface{ Fatalf(string, ...any) }, r *Request, row Row, v ve
 	if m.Key != row.Key || m.FromState != row.State || m.FromToken != row.Token || m.To != d.State {
 		t.Fatalf("move %+v for %+v", m, d)
 	}
-	if row.State != Claimed && row.State != Retryable {
+	if regained := row.State == Dead && m.To == Dead && !row.HasJob && r.Accept; !regained && row.State != Claimed && row.State != Retryable {
 		t.Fatalf("a claim moves a row that is %s", row.State)
+	} else if regained && (m.Reason != row.Reason || m.Status != row.Status || m.Attempt != row.Attempt || m.JobFor == 0) {
+		t.Fatalf("a request that is kept again changes more: %+v", m)
 	}
 	if (m.To == Claimed) != (m.Lease > 0) || m.To == Claimed && m.OnExpiry == 0 {
 		t.Fatalf("lease %v, on expiry %s to %s", m.Lease, m.OnExpiry, m.To)
@@ -135,7 +139,7 @@ func consistent(t interface{ Fatalf(string, ...any) }, r *Request, row Row, v ve
 	if (m.Job != nil) != (r.Job != nil && (m.To == Dead || m.To == Queued)) {
 		t.Fatalf("the request at hand is not kept, or for nothing: %+v", m)
 	}
-	if m.To == Dead && m.Evidence == nil {
+	if m.To == Dead && row.State != Dead && m.Evidence == nil {
 		t.Fatalf("dead without evidence")
 	}
 }

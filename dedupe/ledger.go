@@ -29,8 +29,9 @@ type Ledger interface {
 	Claim(ctx context.Context, r Request) (Decision, error)
 	// Settle records what came of a claim; see Policy.Settle. It retries until ctx ends. ErrClaimLost is final.
 	Settle(ctx context.Context, c Claim, s Settlement) error
-	// Look says what Claim would, and changes nothing: where Claim would have answered Fresh, it is InFlight without a
-	// lease. ErrNotFound where there is no receipt. For whoever lost a claim and wants to tell the successor's result.
+	// Look says what Claim would, and changes nothing: where Claim would have run the event or stored it, it is InFlight
+	// without a lease. ErrNotFound where there is no receipt. For whoever lost a claim and wants to tell the successor's
+	// result.
 	Look(ctx context.Context, r Request) (Decision, error)
 }
 

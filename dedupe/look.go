@@ -16,6 +16,7 @@ func (k *Keeper) Look(ctx context.Context, r Request) (Decision, error) {
 	if err != nil {
 		return Decision{}, fmt.Errorf("look: %w", err)
 	}
+	r.Accept, r.Job = false, nil // nothing is moved, so nothing that is only at hand is kept
 	decision := decide(&r, Token{}, Found{Row: row, Now: row.Changed}).decision
 	if err := decision.unanswerable(); err != nil {
 		return Decision{}, fmt.Errorf("look: %w", err)

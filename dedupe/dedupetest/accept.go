@@ -50,6 +50,9 @@ func testAcceptLater(b *bench) {
 		} else if decision.Kind != s.kind {
 			b.Errorf("%s: kind %d", s.name, decision.Kind)
 		}
+		if decision.Kind == dedupe.DeadLetter && !decision.Kept {
+			b.Errorf("%s: its request is not kept: %+v", s.name, decision)
+		}
 		if decision.Kind == dedupe.AlreadyQueued || decision.Kept {
 			if _, err := b.h.Store.Job(b.ctx, keyOf(r)); err != nil {
 				b.Errorf("%s: acknowledged without a job: %v", s.name, err)

@@ -28,6 +28,13 @@ func testLook(b *bench) {
 		if want == dedupe.Replay && string(decision.Response.Body) != "one" {
 			b.Errorf("%s: %+v", s.name, decision.Response)
 		}
+		eager := r
+		accepts(&eager, "b")
+		eager.Policy.Limit = dedupe.Limit{MaxAttempts: 1, MaxAge: 1}
+		decision, err = b.a.Look(b.ctx, eager)
+		if err != nil || (decision.Kind == dedupe.AlreadyQueued || decision.Kept) && !before.HasJob {
+			b.Errorf("%s: looked at as stored: %+v, %v", s.name, decision, err)
+		}
 		other := r
 		other.Fingerprint[0]++
 		if decision, err = b.a.Look(b.ctx, other); err != nil || decision.Kind != dedupe.Conflict {

@@ -38,6 +38,8 @@ func (e *modelEvent) accept(r dedupe.Request) (kind dedupe.Kind, first bool) {
 		e.become(dedupe.Queued, dedupe.Accepted, 0)
 		e.token, e.job, e.due = dedupe.Token{}, true, true
 		return dedupe.AlreadyQueued, true
+	case e.state == dedupe.Dead:
+		e.job = true // its own, where it had none
 	}
 	return map[dedupe.State]dedupe.Kind{
 		dedupe.Queued: dedupe.AlreadyQueued, dedupe.Applied: dedupe.Replay, dedupe.Dead: dedupe.DeadLetter, dedupe.Closed: dedupe.Ended,

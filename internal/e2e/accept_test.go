@@ -221,7 +221,7 @@ func TestACrashDuringTheCallLeavesNoJob(t *testing.T) {
 
 // Nobody is told that an event is stored whose bytes went with the process: where such a crash makes it dead, its sender is
 // not acknowledged, and a replay leaves it to the sender's next delivery. A delivery that itself makes an event dead leaves
-// its bytes behind.
+// its bytes behind, and so does one in accept mode, whatever became of the event before.
 func TestOnlyAKeptRequestIsAcknowledged(t *testing.T) {
 	app := newApplication(t)
 	first, second := replicas(t, testenv.Postgres(t), app, short("on_failure: queue", "in_doubt: quarantine", `accept: {body: "stored"}`)...)
@@ -230,15 +230,19 @@ func TestOnlyAKeptRequestIsAcknowledged(t *testing.T) {
 			<-r.Context().Done()
 		}
 	}
-	app.on("evt-lost", deaf)
-	app.on("evt-slow", deaf)
-	go try(first, payload("evt-lost"), true)
-	app.await(t, "evt-lost")
+	for _, event := range []string{"evt-lost", "evt-back"} {
+		app.on(event, deaf)
+		go try(first, payload(event), true)
+		app.await(t, event)
+	}
 	first.kill()
 	becomes(t, second, "evt-lost", "dead", "quarantined")
+	becomes(t, second, "evt-back", "dead", "quarantined")
+	app.on("evt-slow", deaf)
 	expect(t, second, "evt-slow", "504 dead upstream_timeout")
 	for event, want := range map[string]struct{ request, answer string }{
 		"evt-lost": {"none", "503 dead dead_letter"},
+		"evt-back": {"none", "503 dead dead_letter"},
 		"evt-slow": {"kept", "202 dead stored"},
 	} {
 		if got, err := receiptOf(t, second, event); err != nil || got.Request != want.request {
@@ -247,12 +251,25 @@ func TestOnlyAKeptRequestIsAcknowledged(t *testing.T) {
 		expect(t, second, event, want.answer)
 		wantAttempts(t, app, event, "1")
 	}
-	if exit, out := second.run(t, "dead-letters", "replay", "acme/orders", "evt-lost", "--actor", "ada", "--reason", "it did not"); exit != 0 {
-		t.Fatalf("replay: exit %d\n%s", exit, out)
+	replay := func(event string) {
+		t.Helper()
+		if exit, out := second.run(t, "dead-letters", "replay", "acme/orders", event, "--actor", "ada", "--reason", "it did not"); exit != 0 {
+			t.Fatalf("replay: exit %d\n%s", exit, out)
+		}
 	}
+	replay("evt-lost")
 	becomes(t, second, "evt-lost", "retryable", "replayed")
 	expect(t, second, "evt-lost", "200 applied ")
 	wantAttempts(t, app, "evt-lost", "1", "2")
+
+	write(t, second.env["SIDECAR_CONFIG"], integration(t, acceptingShort("in_doubt: quarantine")...))
+	settles(t, second, "evt-back", "202 dead stored")
+	if got, err := receiptOf(t, second, "evt-back"); err != nil || got.State != "dead" || got.Reason != "quarantined" || got.Request != "kept" {
+		t.Errorf("the receipt is %+v, %v", got, err)
+	}
+	replay("evt-back")
+	becomes(t, second, "evt-back", "applied", "")
+	wantAttempts(t, app, "evt-back", "1", "2")
 }
 
 // The ways in which a worker's process can end between two arrows, each with its one documented outcome. The process that

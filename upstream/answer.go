@@ -49,14 +49,13 @@ func (a *Attempt) readBody(response *http.Response, limit int64) (body []byte, o
 	if response.ContentLength == 0 || response.Body == http.NoBody {
 		return nil, false, nil
 	}
-	most := limit + 1 // the one more lets the last Read find the end
-	size := int64(512)
+	if response.ContentLength > limit {
+		return nil, true, discard(response.Body)
+	}
+	most, size := limit+1, int64(512) // the one more lets the last Read find the end
 	if response.ContentLength > 0 {
 		most = response.ContentLength + 1
 		size = min(most, freeBytes)
-	}
-	if most > limit+1 {
-		return nil, true, discard(response.Body)
 	}
 	body = make([]byte, 0, size)
 	for {

@@ -12,8 +12,8 @@ import (
 
 // Forward makes one attempt: at most one request on the wire. Everything is over when the attempt's Timeout is, from
 // now; a Timeout of 0 means 20 s. An Answered response was read to its clean end, has no hop-by-hop fields and, except
-// to HEAD, no Content-Length; a body larger than MaxResponse, or for which Hold has no room, is read and omitted. ctx is for a hard shutdown only: it breaks the
-// attempt off, whatever the application may have done with it.
+// to HEAD, no Content-Length; a body larger than MaxResponse, or for which Hold has no room, is read and omitted. ctx is
+// for a hard shutdown only: it breaks the attempt off, whatever the application may have done with it.
 func (u *Upstream) Forward(ctx context.Context, a Attempt) delivery.Result {
 	now := time.Now()
 	if a.Timeout == 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -320,6 +321,20 @@ func TestAnAnswersBodyIsHeldAsFarAsThereIsRoom(t *testing.T) {
 				t.Errorf("%s: %d connections, an answer was not read to its end", name, app.connections())
 			}
 		}
+	}
+}
+
+// An announcement is believed to nobody's cost, however long a body it announces.
+func TestAnAnswerThatAnnouncesWithoutMeasure(t *testing.T) {
+	for _, length := range []int64{math.MaxInt64, math.MaxInt64 - 1, 1 << 40, 32<<20 + 1, 32 << 20} {
+		app := newApplication(t, func(p *peer) {
+			p.request()
+			fmt.Fprintf(p.TCPConn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\nshort", length)
+		})
+		u := newUpstream(t, Config{URL: app.url()})
+		a := attempt(nil, "{}")
+		a.Hold = func(n int64) bool { t.Errorf("%d announced: %d bytes for five", length, n); return true }
+		expectNone(t, u.Forward(t.Context(), a), delivery.Unknown, delivery.Incomplete)
 	}
 }
 

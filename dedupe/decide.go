@@ -170,14 +170,14 @@ func (c *claiming) die(reason Reason) verdict {
 }
 
 // dead leaves the request behind that its event has lost, where the sender will be acknowledged: whoever is need not come
-// again. Nothing else changes, so that there is no evidence of it.
+// again. Nothing else changes, not even the token, so that there is no evidence of it and nobody is overtaken by it.
 func (c *claiming) dead() verdict {
 	v := c.answer(DeadLetter)
 	v.decision.Kept = c.row.HasJob
 	if !c.row.HasJob && c.r.Accept {
 		v.decision.Kept = true
 		v.move = c.move(Dead)
-		v.move.Reason, v.move.Status = c.row.Reason, c.row.Status
+		v.move.Token, v.move.Reason, v.move.Status = c.row.Token, c.row.Reason, c.row.Status
 		v.move.Job, v.move.JobFor = c.r.Job(), c.r.Policy.Retention.DeadLetter
 	}
 	return v

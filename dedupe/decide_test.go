@@ -95,7 +95,11 @@ func TestDecide(t *testing.T) {
 			if (v.decision.Response != nil) != (row.State == Applied) {
 				t.Errorf("response %+v", v.decision.Response)
 			}
-			if m := v.move; m != nil && (m.To != c.to || m.Attempt != c.attempt || m.Reason != c.reason || m.Token != mine) {
+			token := mine
+			if row.State == Dead {
+				token = row.Token
+			}
+			if m := v.move; m != nil && (m.To != c.to || m.Attempt != c.attempt || m.Reason != c.reason || m.Token != token) {
 				t.Errorf("move %+v", m)
 			}
 			consistent(t, &r, row, v)
@@ -127,7 +131,7 @@ func consistent(t interface{ Fatalf(string, ...any) }, r *Request, row Row, v ve
 	}
 	if regained := row.State == Dead && m.To == Dead && !row.HasJob && r.Accept; !regained && row.State != Claimed && row.State != Retryable {
 		t.Fatalf("a claim moves a row that is %s", row.State)
-	} else if regained && (m.Reason != row.Reason || m.Status != row.Status || m.Attempt != row.Attempt || m.JobFor == 0) {
+	} else if regained && (m.Reason != row.Reason || m.Status != row.Status || m.Attempt != row.Attempt || m.Token != row.Token || m.JobFor == 0) {
 		t.Fatalf("a request that is kept again changes more: %+v", m)
 	}
 	if (m.To == Claimed) != (m.Lease > 0) || m.To == Claimed && m.OnExpiry == 0 {

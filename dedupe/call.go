@@ -2,6 +2,7 @@ package dedupe
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 )
 
@@ -38,6 +39,34 @@ func (c *call[T, R]) wait(ctx context.Context) (R, error) {
 	}
 	var none R
 	return none, context.Cause(ctx)
+}
+
+// reply is what a call's wait returned.
+type reply[R any] struct {
+	answer R
+	err    error
+}
+
+// replies yields what waiting for calls brings, as it comes, each with its call's place.
+func replies[T, R any](ctx context.Context, calls []*call[T, R]) iter.Seq2[int, reply[R]] {
+	type placed struct {
+		i     int
+		reply reply[R]
+	}
+	came := make(chan placed, len(calls))
+	for i, c := range calls {
+		go func() {
+			answer, err := c.wait(ctx)
+			came <- placed{i, reply[R]{answer, err}}
+		}()
+	}
+	return func(yield func(int, reply[R]) bool) {
+		for range calls {
+			if next := <-came; !yield(next.i, next.reply) {
+				return
+			}
+		}
+	}
 }
 
 // tell gives the caller its answer. It is false when nobody waits for it any more.

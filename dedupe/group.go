@@ -91,17 +91,36 @@ func (g *group[T, R]) do(ctx context.Context, item T) (R, error) {
 // join adds an item to a batch to come.
 func (g *group[T, R]) join(item T) *call[T, R] {
 	c := newCall[T, R](item)
-	key := g.config.key(item)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.enter(c)
+	return c
+}
+
+// joinAll adds items to a batch to come, and to the same one as far as it has room.
+func (g *group[T, R]) joinAll(items []T) []*call[T, R] {
+	calls := make([]*call[T, R], len(items))
+	for i, item := range items {
+		calls[i] = newCall[T, R](item)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range calls {
+		g.enter(c)
+	}
+	return calls
+}
+
+// enter queues a call, behind those for its key if there are any. Called with mu held.
+func (g *group[T, R]) enter(c *call[T, R]) {
+	key := g.config.key(c.item)
 	if queue, found := g.chains[key]; found {
 		queue.calls = append(queue.calls, c)
-		return c
+		return
 	}
 	queue := newChain(key, c)
 	g.chains[key] = queue
 	g.queue(g.laneFor(key), queue)
-	return c
 }
 
 // laneFor is where a key's next call goes. Called with mu held.

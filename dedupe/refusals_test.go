@@ -152,41 +152,48 @@ func TestLockedJobsArePassedOver(t *testing.T) {
 	})
 }
 
-// However many rows of however many scopes are locked, a look ends soon and what it could claim is taken.
+// However many rows of however many scopes are locked, and in whatever batches their claims fly, each look ends soon, and
+// what it could claim is taken: by the first one, where one batch held all claims.
 func TestManyLockedJobsHoldNobodyUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, scopes := newWaiting(), []delivery.Scope{"calm/a"}
-		store.add("calm/a", 3, 0)
-		store.add("flood/a", 300, 200)
-		for n := range 30 {
-			scopes = append(scopes, delivery.Scope(fmt.Sprintf("locked/%02d", n)))
-			store.add(scopes[n+1], 4, 2)
-		}
-		scopes = append(scopes, "flood/a")
-		k := workerOf(t, store)
+	for _, batch := range []int{256, 64, 16} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testManyLockedJobs(t, batch) })
+		})
+	}
+}
+
+func testManyLockedJobs(t *testing.T, batch int) {
+	store, scopes := newWaiting(), []delivery.Scope{"calm/a"}
+	store.add("calm/a", 3, 0)
+	store.add("flood/a", 300, 200)
+	for n := range 30 {
+		scopes = append(scopes, delivery.Scope(fmt.Sprintf("locked/%02d", n)))
+		store.add(scopes[n+1], 4, 2)
+	}
+	scopes = append(scopes, "flood/a")
+	k, err := NewKeeper(KeeperConfig{Store: store, Replica: "a", Batch: batch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calm := 3
+	for look := 0; calm > 0 || slices.Contains(store.asked, "flood/a"); look++ {
 		began := time.Now()
-		if got := takes(t, k, 150, scopes...); got["calm/a"] != 3 {
-			t.Fatalf("the first look: %v", got)
-		}
+		calm -= takes(t, k, 150, scopes...)["calm/a"]
 		if took := time.Since(began); took > 2*lockWait+lockPatience {
-			t.Errorf("the first look took %v", took)
+			t.Errorf("look %d took %v", look, took)
 		}
-		for look := 0; slices.Contains(store.asked, "flood/a"); look++ {
-			if began := time.Now(); look > 20 {
-				t.Fatal("the scope with many is still asked for")
-			} else if takes(t, k, 150, scopes...); time.Since(began) > 2*lockWait+lockPatience {
-				t.Errorf("look %d took %v", look, time.Since(began))
-			}
+		if calm > 0 && batch == 256 || look > 20 {
+			t.Fatalf("after look %d %d of the calm scope are left, and asked was for %v", look, calm, store.asked)
 		}
-		store.unlock()
-		for look := 0; store.left() > 0; look++ {
-			if look > 20 {
-				t.Fatalf("%d jobs are left after the locks", store.left())
-			}
-			<-time.After(5 * time.Second)
-			takes(t, k, 150, scopes...)
+	}
+	store.unlock()
+	for look := 0; store.left() > 0; look++ {
+		if look > 20 {
+			t.Fatalf("%d jobs are left after the locks", store.left())
 		}
-	})
+		<-time.After(5 * time.Second)
+		takes(t, k, 150, scopes...)
+	}
 }
 
 // A ledger that is away refuses everything, which says nothing about any one job.

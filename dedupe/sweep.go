@@ -62,13 +62,13 @@ func (p *pacer) done() { p.next.Store(int64(p.since() + p.every)) }
 
 // expire settles claims whose owner never reported. It returns how many; a claim that was settled meanwhile is none.
 func (k *Keeper) expire(ctx context.Context, rows []Row) (int, error) {
-	calls := make([]*call[Move, bool], len(rows))
+	moves := make([]Move, len(rows))
 	for i := range rows {
-		calls[i] = k.moves.join(k.expiry(&rows[i]))
+		moves[i] = k.expiry(&rows[i])
 	}
 	expired := 0
 	var failed error
-	for _, c := range calls {
+	for _, c := range k.moves.joinAll(moves) {
 		made, err := c.wait(ctx)
 		if err != nil {
 			failed = err

@@ -111,23 +111,19 @@ const lockPatience = time.Second
 func (k *Keeper) claimDue(ctx context.Context, chosen []candidate, now time.Time) []Work {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	// In the order in which they fly one by one where a batch falls apart, so that answers are heard as they come.
-	slices.SortFunc(chosen, func(a, b candidate) int { return a.row.compare(b.row.Key) })
 	moves := make([]Move, len(chosen))
-	calls := make([]*call[Move, bool], len(chosen))
 	for i := range chosen {
 		moves[i] = chosen[i].move()
-		calls[i] = k.moves.join(moves[i])
 	}
 	works := make([]Work, 0, len(chosen))
-	for i, c := range calls {
-		made, err := c.wait(ctx)
+	for i, claim := range replies(ctx, k.moves.joinAll(moves)) {
+		made := claim.answer
 		switch {
-		case refused(err):
+		case refused(claim.err):
 			k.refusals.add(moves[i].Key)
 			time.AfterFunc(lockPatience, leave)
-		case err != nil:
-			made = k.tookAfterAll(ctx, moves[i], err)
+		case claim.err != nil:
+			made = k.tookAfterAll(ctx, moves[i], claim.err)
 		}
 		if made {
 			works = append(works, chosen[i].work(moves[i], now))

@@ -17,6 +17,7 @@ const (
 	lifeUnsaved = 1000 // events that wait for a ledger out of reach; older ones stay in the log
 	lifeLook    = 20 * time.Second
 	lifeTimeout = 10 * time.Second
+	lifeLast    = time.Second // for the last changes, when the process ends; it is below lastWait
 )
 
 // life follows the credentials in force, and leaves evidence of every change: in the log at once, in the ledger when it
@@ -107,7 +108,8 @@ func (l *life) events() []dedupe.CredentialEvent {
 	return newest
 }
 
-// run keeps the ledger up to date until ctx ends, and returns nil then.
+// run keeps the ledger up to date until ctx ends, and returns nil then. What it had no time for it saves at the end: the
+// next process would not know of a revocation that is gone from the file by then.
 func (l *life) run(ctx context.Context) error {
 	ticker := time.NewTicker(lifeLook)
 	defer ticker.Stop()
@@ -115,7 +117,7 @@ func (l *life) run(ctx context.Context) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, lifeLook) {
 		remembered = remembered || l.remember(ctx)
 		if remembered {
-			l.save(ctx)
+			l.save(ctx, lifeTimeout)
 		}
 		soon := ticker.C
 		if !remembered {
@@ -123,6 +125,9 @@ func (l *life) run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+			if remembered {
+				l.save(context.WithoutCancel(ctx), lifeLast)
+			}
 			return nil
 		case <-soon:
 			l.look()
@@ -139,14 +144,14 @@ func (l *life) look() {
 }
 
 // save tells the ledger what it does not know. After an error some of it may be told twice, which is better than not.
-func (l *life) save(ctx context.Context) {
+func (l *life) save(ctx context.Context, timeout time.Duration) {
 	l.mu.Lock()
 	events := slices.Clone(l.unsaved)
 	l.mu.Unlock()
 	if len(events) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lifeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := l.book.RecordCredentials(ctx, events); err != nil {
 		l.log.DebugContext(ctx, "the changes of credentials could not be recorded yet", "error", err)

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -194,5 +196,47 @@ func TestExpiryIsEvidence(t *testing.T) {
 	}
 	if got := report.CredentialEvents[1].Status; got != "expired" {
 		t.Errorf("k1 is %s", got)
+	}
+}
+
+// slowBook is a book whose first page is written by the time its writer is told to stop, and not before.
+type slowBook struct {
+	dedupe.CredentialBook
+	asked   chan struct{}
+	written []dedupe.CredentialEvent
+}
+
+func (b *slowBook) LastOfCredentials(context.Context) ([]dedupe.CredentialEvent, error) {
+	return nil, nil
+}
+
+func (b *slowBook) RecordCredentials(ctx context.Context, events []dedupe.CredentialEvent) error {
+	if b.asked != nil {
+		close(b.asked)
+		b.asked = nil
+		<-ctx.Done()
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	b.written = append(b.written, events...)
+	return nil
+}
+
+func TestTheLastChangesAreRecordedAtTheEnd(t *testing.T) {
+	asked := make(chan struct{})
+	book := &slowBook{asked: asked}
+	a := &active{log: slog.New(slog.DiscardHandler)}
+	a.state.Store(&state{set: &config.Set{}})
+	l := newLife(book, "a", a.log, a)
+	l.follow(&config.Set{})
+	l.broughtBack([]config.Revocation{{Scope: "acme/orders", ID: "k1"}})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.run(ctx) }()
+	<-asked
+	stop()
+	if err := <-ended; err != nil || len(book.written) != 1 || book.written[0].ID != "k1" {
+		t.Errorf("%v; written: %+v", err, book.written)
 	}
 }

@@ -115,17 +115,21 @@ func (k *Keeper) claimDue(ctx context.Context, chosen []candidate, now time.Time
 	for i := range chosen {
 		moves[i] = chosen[i].move()
 	}
-	works := make([]Work, 0, len(chosen))
+	made := make([]bool, len(chosen))
 	for i, claim := range replies(ctx, k.moves.joinAll(moves)) {
-		made := claim.answer
 		switch {
 		case refused(claim.err):
 			k.refusals.add(moves[i].Key)
 			time.AfterFunc(lockPatience, leave)
 		case claim.err != nil:
-			made = k.tookAfterAll(ctx, moves[i], claim.err)
+			made[i] = k.tookAfterAll(ctx, moves[i], claim.err)
+		default:
+			made[i] = claim.answer
 		}
-		if made {
+	}
+	works := make([]Work, 0, len(chosen))
+	for i := range chosen {
+		if made[i] {
 			works = append(works, chosen[i].work(moves[i], now))
 		}
 	}

@@ -11,12 +11,13 @@ import (
 var _ dedupe.Meter = (*Store)(nil)
 
 // sizesSQL reads every page of the file. A cell of a table is a row where the page is a leaf, one of an index is an entry
-// on any page.
+// on any page; a table without row IDs is kept like an index.
 const sizesSQL = `SELECT s.name, s.tbl_name, s.type = 'index',
 		sum(CASE WHEN d.pagetype = 'overflow' THEN 0 ELSE d.pgsize END),
 		sum(CASE WHEN d.pagetype = 'overflow' THEN d.pgsize ELSE 0 END), sum(d.unused),
-		sum(CASE WHEN s.type = 'index' OR d.pagetype = 'leaf' THEN d.ncell ELSE 0 END)
-	FROM sqlite_schema s JOIN dbstat d ON d.name = s.name GROUP BY s.name ORDER BY s.type = 'index', s.name`
+		sum(CASE WHEN s.type = 'index' OR d.pagetype = 'leaf' OR l.wr THEN d.ncell ELSE 0 END)
+	FROM sqlite_schema s JOIN dbstat d ON d.name = s.name
+		LEFT JOIN pragma_table_list l ON l.schema = 'main' AND l.name = s.name GROUP BY s.name ORDER BY s.type = 'index', s.name`
 
 // Measure implements dedupe.Meter. An embedded ledger is small enough to be looked at as a whole.
 func (s *Store) Measure(ctx context.Context, window time.Duration) (dedupe.Measured, error) {

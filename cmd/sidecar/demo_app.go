@@ -19,9 +19,10 @@ type demoApp struct {
 	server *http.Server
 
 	mu       sync.Mutex
-	runs     map[string]int // by event
-	attempts map[string]int // by event: the last one's number
-	held     chan struct{}  // closed when a held event has arrived
+	runs     map[string]int             // by event
+	attempts map[string]int             // by event: the last one's number
+	keys     map[string]map[string]bool // by event: the idempotency keys that it came with
+	held     chan struct{}              // closed when a held event has arrived
 }
 
 func startDemoApp(ctx context.Context, page *demoPage) (*demoApp, error) {
@@ -31,7 +32,7 @@ func startDemoApp(ctx context.Context, page *demoPage) (*demoApp, error) {
 	}
 	app := &demoApp{
 		url: "http://" + listener.Addr().String(), page: page, runs: map[string]int{}, attempts: map[string]int{},
-		held: make(chan struct{}),
+		keys: map[string]map[string]bool{}, held: make(chan struct{}),
 	}
 	app.server = &http.Server{Handler: app, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = app.server.Serve(listener) }() // it ends with stop
@@ -54,6 +55,13 @@ func (a *demoApp) attempt(event string) int {
 	return a.attempts[event]
 }
 
+// oneKey tells that an event came with the same idempotency key each time.
+func (a *demoApp) oneKey(event string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.keys[event]) == 1
+}
+
 // ServeHTTP does what an application does; what it does is written in the event's name.
 func (a *demoApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
@@ -71,6 +79,10 @@ func (a *demoApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.runs[event]++
 	a.attempts[event] = attempt
+	if a.keys[event] == nil {
+		a.keys[event] = map[string]bool{}
+	}
+	a.keys[event][key] = true
 	run := a.runs[event]
 	a.mu.Unlock()
 	status := a.work(r.Context(), event, run)

@@ -87,7 +87,7 @@ func (d *demo) takeOver(ctx context.Context, child *demoChild, event demoEvent) 
 		return errors.New("still in flight")
 	})
 	d.page.check(err == nil && answer.status == http.StatusOK && answer.receipt == "applied" && d.app.count(event.id) == 2 &&
-		d.app.attempt(event.id) == 2,
+		d.app.attempt(event.id) == 2 && d.app.oneKey(event.id),
 		"when the lease has run out the retry takes over: %s, as attempt 2 with the same Idempotency-Key", answer)
 	again := d.sendTo(ctx, child.public, event)
 	d.page.check(again.receipt == "replayed", "a duplicate after that: %s", again)

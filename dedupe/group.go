@@ -64,7 +64,8 @@ type lane[T, R any] struct {
 	flights int
 	batch   int
 	late    time.Duration
-	began   time.Time // when a batch last took off, or a server was started to that end
+	began   time.Time   // when a batch last took off, or a server was started to that end
+	relief  *time.Timer // looks after what waits once that is late; nil: it was never set
 }
 
 func newGroup[T, R any](config groupConfig[T, R]) *group[T, R] {
@@ -161,8 +162,28 @@ func (l *lane[T, R]) needy() bool {
 // staff starts a server. Called with mu held.
 func (g *group[T, R]) staff(l *lane[T, R]) {
 	l.flying++
-	l.began = time.Now()
+	g.note(l)
 	go g.serve(l)
+}
+
+// note remembers that a batch takes off, and has what waits looked after in a while. One timer serves the whole lane: one
+// for each flight would wake the process once for each, where they come one by one. Called with mu held.
+func (g *group[T, R]) note(l *lane[T, R]) {
+	l.began = time.Now()
+	switch {
+	case l.late == 0:
+	case l.relief == nil:
+		l.relief = time.AfterFunc(l.late, func() { g.relieve(l) })
+	default:
+		l.relief.Reset(l.late)
+	}
+}
+
+// dismiss ends a server. Called with mu held.
+func (g *group[T, R]) dismiss(l *lane[T, R]) {
+	if l.flying--; l.flying == 0 && l.relief != nil {
+		l.relief.Stop()
+	}
 }
 
 // relieve starts another server where the last flight keeps calls waiting.
@@ -202,10 +223,9 @@ func (g *group[T, R]) takeOff(l *lane[T, R]) ([]*chain[T, R], []T) {
 	chains := g.board(l)
 	switch {
 	case len(chains) == 0:
-		l.flying--
+		g.dismiss(l)
 	case l.late > 0:
-		l.began = time.Now()
-		time.AfterFunc(l.late, func() { g.relieve(l) })
+		g.note(l)
 		if l.needy() {
 			g.staff(l) // there was more than a batch
 		}

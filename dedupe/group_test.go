@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
@@ -131,6 +132,34 @@ func TestLateFlightIsRelieved(t *testing.T) {
 	answered(t, other, 2)
 	h.held <- nil
 	answered(t, held, 1)
+}
+
+// However flights followed each other before, a call waits for one that does not end no longer than for any other late one.
+func TestALateFlightIsRelievedWhateverCameBefore(t *testing.T) {
+	const late = 10 * time.Millisecond
+	for pause := time.Duration(0); pause <= 2*late; pause += time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHangar()
+			g := testGroup(h, func(c *groupConfig[item, int]) { c.flights, c.late, c.batch = 2, late, 2 })
+			held := g.join(item{"guilty", 1})
+			<-h.up
+			calls := []*call[item, int]{g.join(item{"b", 2}), g.join(item{"c", 3})} // a full batch takes off beside it
+			<-h.up
+			<-time.After(pause)
+			h.clear <- nil
+			answered(t, calls[0], 2)
+			answered(t, calls[1], 3)
+			began := time.Now()
+			other := g.join(item{"d", 4})
+			h.clear <- nil
+			answered(t, other, 4)
+			if waited := time.Since(began); waited > late {
+				t.Errorf("after %v: waited %v", pause, waited)
+			}
+			h.held <- nil
+			answered(t, held, 1)
+		})
+	}
 }
 
 func TestCallsThatWaitFlyAsOneSortedBatch(t *testing.T) {

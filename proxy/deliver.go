@@ -93,10 +93,8 @@ func (x *exchange) claim() *reply {
 			return refusal(ledgerUnavailable(err))
 		}
 		x.decision, x.leaseEnd = decision, asked.Add(x.route.Policy.Lease)
-		if decision.Kind != dedupe.InFlight || !time.Now().Add(pause).Before(patience) {
-			return nil
-		}
-		if !x.waitHere(pause) {
+		left := time.Until(patience)
+		if decision.Kind != dedupe.InFlight || left <= 0 || !x.waitHere(min(pause, left)) {
 			return nil
 		}
 		if refusal := x.distrusted(); refusal != nil {

@@ -102,6 +102,24 @@ func TestDuplicateWaitsForTheRunningAttempt(t *testing.T) {
 	}
 }
 
+// A duplicate waits to the end of its time, and looks once more then.
+func TestADuplicateWaitsAsLongAsItMay(t *testing.T) {
+	for _, wait := range []time.Duration{time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond} {
+		e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { r.DuplicateWait = wait })
+		var first, last time.Time
+		e.ledger.claim = func(dedupe.Request) (dedupe.Decision, error) {
+			if last = time.Now(); first.IsZero() {
+				first = last
+			}
+			return dedupe.Decision{Kind: dedupe.InFlight, LeaseLeft: time.Minute}, nil
+		}
+		answer, _ := e.post(t, "{}")
+		if waited := last.Sub(first); answer.StatusCode != 503 || waited < wait-10*time.Millisecond {
+			t.Errorf("%v: status %d, last asked after %v", wait, answer.StatusCode, waited)
+		}
+	}
+}
+
 func TestControlMessages(t *testing.T) {
 	e := newEdge(t, nil)
 	e.verifier.proof.Control = &verify.Control{Name: "challenge", Answer: &delivery.Response{
@@ -339,6 +357,41 @@ func TestBudgetIsSharedFairly(t *testing.T) {
 	go func() { <-held }()
 	if answer, _ := e.post(t, strings.Repeat("x", 60)); answer.StatusCode != 200 {
 		t.Errorf("after the release: status %d", answer.StatusCode)
+	}
+}
+
+// A body that is refused holds nothing any more, however long its sender goes on sending it.
+func TestARefusedBodyGivesItsRoomBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		status int
+	}{
+		"over the budget": {"Content-Length: 1000\r\n\r\n" + strings.Repeat("x", 150), 503},
+		"over the limit":  {"Transfer-Encoding: chunked\r\n\r\n" + chunk(60) + chunk(60), 413},
+	} {
+		e := newEdge(t, func(c *proxy.Config, r *proxy.Route) { c.Budget, r.MaxBody = 400, 1000 })
+		if c.status == http.StatusRequestEntityTooLarge {
+			e = newEdge(t, func(c *proxy.Config, r *proxy.Route) { c.Budget, r.MaxBody = 400, 80 })
+		}
+		if answer := raw(t, e, "POST "+hook+" HTTP/1.1\r\nHost: x\r\n"+c.text); answer.StatusCode != c.status {
+			t.Errorf("%s: status %d", name, answer.StatusCode)
+		}
+		if answer, _ := e.post(t, strings.Repeat("x", 60)); answer.StatusCode != 200 {
+			t.Errorf("%s: status %d for the next one", name, answer.StatusCode)
+		}
+	}
+}
+
+// What is over the limit is refused when it is, also in the middle of a chunk whose rest does not come.
+func TestAChunkOverTheLimitIsNotWaitedFor(t *testing.T) {
+	for _, before := range []string{"", chunk(100)} {
+		for limit, sent := range map[int64]int{100: 101, 1000: 1200, 40 << 10: 60 << 10} {
+			e := newEdge(t, func(_ *proxy.Config, r *proxy.Route) { r.MaxBody = limit })
+			answer := raw(t, e, "POST "+hook+" HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"+before+"fffff\r\n"+strings.Repeat("x", sent))
+			if answer.StatusCode != http.StatusRequestEntityTooLarge {
+				t.Errorf("%d of %d bytes: status %d", sent, limit, answer.StatusCode)
+			}
+		}
 	}
 }
 

@@ -44,13 +44,6 @@ func (p *Proxy) begin(w http.ResponseWriter, r *http.Request, route *Route) *exc
 	}
 }
 
-// end gives back what the exchange held.
-func (x *exchange) end() {
-	if x.charged > 0 {
-		x.budget.release(x.route.Scope, x.charged)
-	}
-}
-
 // arrow is one step of a delivery under way.
 type arrow struct {
 	x     *exchange

@@ -24,6 +24,9 @@ func (x *exchange) read() *reply {
 	arrow := x.start(StageRead)
 	defer arrow.end()
 	body, err := x.body()
+	if err != nil {
+		x.release() // while the sender goes on sending, others may have the room
+	}
 	switch {
 	case errors.Is(err, errTooLarge):
 		return refusal(bodyTooLarge())
@@ -72,7 +75,8 @@ func (x *exchange) collect() ([]byte, error) {
 		if len(body) == cap(body) {
 			body = append(body, 0)[:len(body)]
 		}
-		window := body[len(body):min(cap(body), len(body)+chunkBytes)]
+		// One byte over the limit is enough: a reader of chunks waits until the window is full or the chunk ends.
+		window := body[len(body):min(cap(body), len(body)+chunkBytes, int(x.route.MaxBody)+1)]
 		n, err := x.r.Body.Read(window)
 		body = body[:len(body)+n]
 		if int64(len(body)) > x.route.MaxBody {
@@ -96,6 +100,14 @@ func (x *exchange) charge(n int64) bool {
 	}
 	x.charged += n
 	return true
+}
+
+// release gives back what the exchange holds of the budget.
+func (x *exchange) release() {
+	if x.charged > 0 {
+		x.budget.release(x.route.Scope, x.charged)
+		x.charged = 0
+	}
 }
 
 // peer is the remote IP without its port.

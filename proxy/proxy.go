@@ -140,7 +140,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve takes one request on a guarded route from its header section to the written answer.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	x := p.begin(w, r, route)
-	defer x.end()
+	defer x.release()
 	answer := brokenOff()
 	defer func() { x.record(answer) }() // whatever ends the request: where the sender is gone, passing on ends by a panic
 	answer = x.deliver()
@@ -154,7 +154,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 // refuse answers a request that is on no route and may not pass.
 func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, answer reply) {
 	x := p.begin(w, r, nil)
-	defer x.end()
+	defer x.release()
 	defer x.record(answer)
 	x.write(answer)
 }

@@ -73,7 +73,7 @@ func comeBack(leaseLeft time.Duration) time.Duration {
 
 // lastFailure is the status of a dead event: the application's own failure where it was one.
 func lastFailure(status int) int {
-	if status >= http.StatusInternalServerError {
+	if status/100 == 5 {
 		return status
 	}
 	return http.StatusServiceUnavailable

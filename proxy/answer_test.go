@@ -155,6 +155,7 @@ func TestAnswersAfterTheClaim(t *testing.T) {
 		"conflict without a result":         {set: decided(dedupe.Decision{Kind: dedupe.Conflict}), route: replayConflict, want: conflict},
 		"dead after the application's 500":  {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 500}), want: want{status: 500, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
 		"dead after the application's 404":  {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 404}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
+		"dead after the application's 601":  {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter, LastStatus: 601}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
 		"dead without an answer":            {set: decided(dedupe.Decision{Kind: dedupe.DeadLetter}), want: want{status: 503, receipt: "dead", code: "dead_letter", outcome: proxy.OutcomeDead}},
 		"closed":                            {set: decided(dedupe.Decision{Kind: dedupe.Ended}), want: want{status: 200, receipt: "closed", outcome: proxy.OutcomeClosed}},
 		"closed with the operator's answer": {set: decided(dedupe.Decision{Kind: dedupe.Ended, LastStatus: 410}), want: want{status: 410, receipt: "closed", outcome: proxy.OutcomeClosed}},

@@ -52,9 +52,10 @@ func keyOf(reading string) string {
 	return fold(key.String())
 }
 
-// fold makes letters equal that differ by case only, the long s included, which has no lower case of its own.
+// fold makes letters equal that differ by case only, in either direction: the long s and the dotless i have no other
+// lower case, but the upper case of s and i.
 func fold(text string) string {
-	return strings.ReplaceAll(strings.ToLower(text), "ſ", "s")
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(text), "ſ", "s"), "ı", "i")
 }
 
 // isPlain tells whether path has no other reading than itself, apart from letter case and a trailing slash.

@@ -7,9 +7,35 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"pgregory.net/rapid"
 )
+
+// Whatever letter some comparison without regard to case takes for one of a route's is ambiguous in its place: such
+// comparisons go by the upper case, by the lower case, or by both.
+func TestEveryLetterThatIsAnotherCaseIsAmbiguous(t *testing.T) {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	guard, found := NewGuard([]string{"/" + letters}, nil, nil, true), 0
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		for _, other := range []rune{unicode.ToUpper(r), unicode.ToLower(r), unicode.SimpleFold(r)} {
+			letter := unicode.ToLower(other)
+			if letter < 'a' || letter > 'z' {
+				continue
+			}
+			found++
+			for _, spelled := range []string{string(r), fmt.Sprintf("%%%x", []byte(string(r))[0]) + string(r)[1:]} {
+				target := "/" + strings.Replace(letters, string(letter), spelled, 1)
+				if got := guard.Decide(target); got.Kind != VerdictAmbiguous {
+					t.Errorf("%q for %c: %+v", r, letter, got)
+				}
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d letters", found)
+	}
+}
 
 // spellings of /hooks/orders, by kind. For some application each of them is that path.
 var spellings = map[string][]string{

@@ -16,6 +16,7 @@ func (x *passage) relay(c *conn, response *http.Response) error {
 	}
 	header := x.w.Header()
 	copyAnswer(header, response)
+	x.keepSpecial(header, response)
 	if len(response.TransferEncoding) > 0 {
 		header["Transfer-Encoding"] = response.TransferEncoding // or net/http would announce a length where it can
 	}
@@ -93,6 +94,25 @@ func copyAnswer(header http.Header, response *http.Response) {
 			names = append(names, name)
 		}
 		header["Trailer"] = []string{strings.Join(names, ", ")}
+	}
+}
+
+// keepSpecial keeps fields that two statuses have and that would be lost. Of a 304 net/http takes away what describes the
+// body that is not sent, which may be there and which it knows by the canonical form of its name only. A 426 must say
+// which protocol is wanted.
+func (x *passage) keepSpecial(header http.Header, response *http.Response) {
+	switch response.StatusCode {
+	case http.StatusNotModified:
+		for _, name := range []string{"Content-Type", "Content-Length"} {
+			if values := header[name]; len(values) > 0 {
+				delete(header, name)
+				header[strings.ToLower(name)] = values
+			}
+		}
+	case http.StatusUpgradeRequired:
+		if values := response.Header["Upgrade"]; len(values) > 0 && x.r.ProtoMajor == 1 {
+			header["Upgrade"], header["Connection"] = values, []string{"Upgrade"}
+		}
 	}
 }
 

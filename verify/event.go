@@ -46,7 +46,7 @@ func newEvent(cfg Config, p Preset, s scheme, tree *pointerTree) (event, error) 
 		kindErr = errors.New("missing, and event.types needs it")
 	}
 	return out, errors.Join(field("event.id", idErr), field("event.type", kindErr), field("event.types", checkTypes(out.types)),
-		field("event.object", objectErr), field("fingerprint", printErr))
+		field("event.object", objectErr), printErr)
 }
 
 func noID(p Preset) string {

@@ -26,14 +26,14 @@ func newFingerprint(f Fingerprint, tree *pointerTree) (fingerprint, error) {
 		}
 	}
 	if set > 1 {
-		return out, errors.New("only one of body, include, exclude")
+		return out, errors.New("fingerprint: only one of body, include, exclude")
 	}
 	out.names = f.Include
 	var includeErr error
 	out.include, includeErr = slots(f.Include, tree)
 	var excludeErr error
 	out.exclude, excludeErr = cutter(f.Exclude, tree)
-	return out, errors.Join(field("include", includeErr), field("exclude", excludeErr))
+	return out, errors.Join(field("fingerprint.include", includeErr), field("fingerprint.exclude", excludeErr))
 }
 
 // cutter is a tree that cuts pointers out: the document's own, so that one pass does for everything, unless a pointer has a

@@ -112,7 +112,7 @@ func (m *mapping) methods(preset verify.Preset) []string {
 		m.fail("methods", "is empty: no delivery could come in")
 	}
 	for _, method := range methods {
-		if !httpguts.ValidHeaderFieldName(method) || strings.ToUpper(method) != method {
+		if !httpguts.ValidHeaderFieldName(method) || strings.ToUpper(method) != method || method == "*" {
 			m.fail("methods", "%q is no method such as POST", method)
 		}
 	}

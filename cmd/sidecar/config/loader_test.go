@@ -41,6 +41,7 @@ func TestMistakesNameFileLineAndKey(t *testing.T) {
 		"public URL":            {integration("public_url: hooks.example.com/x"), `sidecar.yaml:7: integrations[0].public_url: want an origin such as https://hooks.example.com`},
 		"key header":            {integration("idempotency: {header: Content-Type}"), `sidecar.yaml:7: integrations[0].idempotency.header: Content-Type has a meaning of its own on the way to the application`},
 		"our header":            {integration("idempotency: {header: Sidecar-Key}"), `sidecar.yaml:7: integrations[0].idempotency.header: Sidecar-Key has a meaning of its own on the way to the application`},
+		"any method":            {integration(`methods: ["*"]`), `sidecar.yaml:7: integrations[0].methods: "*" is no method such as POST`},
 		"pointer":               {integration("fingerprint: {include: [data]}"), `sidecar.yaml:7: integrations[0].fingerprint: "data" is no JSON pointer such as /data/id`},
 		"both fingerprints":     {integration("fingerprint: {include: [/a], exclude: [/b]}"), `sidecar.yaml:7: integrations[0].fingerprint: want body, or a list of JSON pointers under either include or exclude`},
 		"require nothing":       {integration("require: {/type: []}"), `sidecar.yaml:7: integrations[0].require./type: allows no value`},
@@ -89,6 +90,21 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	for _, want := range []string{"no_such", "lease", "mode", "only white space", "hmac.signed", "scope acme/payments is used twice", "the route of integrations[0]"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("nothing says %q in\n%s", want, lines)
+		}
+	}
+}
+
+// One mistake is one problem, whoever finds it.
+func TestAMistakeIsToldOnce(t *testing.T) {
+	for _, written := range []string{
+		"fingerprint: {include: [a]}", "fingerprint: {exclude: [a]}", "fingerprint: {include: [/a], exclude: [/b]}",
+		"require: {a: [b]}", "public_url: nonsense", "methods: [post]", "lease: 3s", "handshake: no", "unsigned_id: no",
+	} {
+		for name, text := range map[string]string{"preset": integration(written), "generic": generic(written)} {
+			_, err := load("integrations:\n"+text, nil)
+			if lines := problemsOf(t, err); len(lines) != 1 {
+				t.Errorf("%s: %s: %q", name, written, lines)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/webhook-sidecar/webhook-sidecar/dedupe"
 	"github.com/webhook-sidecar/webhook-sidecar/delivery"
@@ -34,8 +35,8 @@ func (s *Set) build() Problems {
 		}
 		verifier, err := verify.New(i.verification())
 		if err != nil {
-			for _, one := range flatten(err) {
-				problems = append(problems, i.at.complaint(one.Error()))
+			for _, text := range flatten(err) {
+				problems = append(problems, i.at.complaint(text))
 			}
 			continue
 		}
@@ -44,15 +45,21 @@ func (s *Set) build() Problems {
 	return problems
 }
 
-// flatten takes joined errors apart.
-func flatten(err error) []error {
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return []error{err}
+// flatten takes joined errors apart; each text keeps what was said before all of them.
+func flatten(err error) []string {
+	var joined interface {
+		error
+		Unwrap() []error
 	}
-	var all []error
+	if !errors.As(err, &joined) {
+		return []string{err.Error()}
+	}
+	before := strings.TrimSuffix(err.Error(), joined.Error())
+	var all []string
 	for _, one := range joined.Unwrap() {
-		all = append(all, flatten(one)...)
+		for _, text := range flatten(one) {
+			all = append(all, before+text)
+		}
 	}
 	return all
 }

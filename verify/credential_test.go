@@ -170,7 +170,7 @@ func TestConfigurationFaults(t *testing.T) {
 		"event.type: missing":                        func(c *Config) { c.Event.Types, c.Event.Type = []string{"a"}, Source{} },
 		"event.object:":                              func(c *Config) { c.Event.Object.JSON = "/~2" },
 		"fingerprint: only one":                      func(c *Config) { c.Fingerprint = Fingerprint{Body: true, Include: []string{"/a"}} },
-		"fingerprint.exclude":                       func(c *Config) { c.Fingerprint.Exclude = []string{"a"} },
+		"fingerprint.exclude":                        func(c *Config) { c.Fingerprint.Exclude = []string{"a"} },
 		"require./a: allows no value":                func(c *Config) { c.Require = map[string][]string{"/a": nil} },
 		"require.a: JSON pointer":                    func(c *Config) { c.Require = map[string][]string{"a": {"b"}} },
 		"public_url: is an origin only":              func(c *Config) { c.PublicURL = "https://example.com/" },

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/webhook-sidecar/webhook-sidecar/internal/inject"
@@ -23,7 +24,7 @@ type injectFlags struct {
 func (p *program) inject(_ context.Context, args []string) error {
 	flags := p.newFlags("inject [FLAGS] [FILE]")
 	options, how := inject.Defaults(), injectFlags{}
-	options.Image = defaultImage()
+	options.Image = imageOf(thisBuild().Version)
 	options.Bind(flags.FlagSet)
 	how.bind(flags)
 	flags.BoolVar(&how.check, "check", false, "change nothing, tell whether the manifests lead round the sidecar (exit status 2)")
@@ -54,11 +55,13 @@ func (h *injectFlags) bind(flags *flags) {
 	flags.BoolVar(&h.diff, "diff", false, "print the difference instead of the manifests")
 }
 
-// defaultImage is the image of this version, where the binary knows it.
-func defaultImage() string {
-	version := thisBuild().Version
-	if strings.HasPrefix(version, "v") && !strings.ContainsAny(version, "+ ") && !strings.Contains(version, "-0.") {
-		return "webhook-sidecar:" + strings.TrimPrefix(version, "v")
+// commitVersion is what Go calls a build of a commit that has no tag, or of a changed one: nobody pushes an image of it.
+var commitVersion = regexp.MustCompile(`[-.][0-9]{14}-[0-9a-f]{12}$|[+ ]`)
+
+// imageOf is the image of a version, where it is a release.
+func imageOf(version string) string {
+	if release, is := strings.CutPrefix(version, "v"); is && !commitVersion.MatchString(version) {
+		return "webhook-sidecar:" + release
 	}
 	return "webhook-sidecar:latest"
 }

@@ -125,3 +125,17 @@ func TestInjectForms(t *testing.T) {
 		})
 	}
 }
+
+// Only of a release there is an image with its number.
+func TestTheImageOfAVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "1.2.3", "v1.2.3-rc.1": "1.2.3-rc.1", "v0.1.0": "0.1.0", "v10.0.0-0.beta": "10.0.0-0.beta",
+		"v0.0.0-20261201133820-b60992c5016e": "latest", "v1.2.4-0.20261201133820-b60992c5016e": "latest",
+		"v1.2.4-rc.1.0.20261201133820-b60992c5016e": "latest", "v1.2.3+dirty": "latest",
+		"v0.0.0-20261201133820-b60992c5016e+dirty": "latest", "(devel)": "latest", "unknown": "latest", "": "latest",
+	} {
+		if got := imageOf(version); got != "webhook-sidecar:"+want {
+			t.Errorf("%q: %s, want %s", version, got, want)
+		}
+	}
+}

@@ -85,6 +85,7 @@ type Decision struct {
 	Attempt    int                // attempts so far
 	LeaseLeft  time.Duration      // InFlight: until the running attempt's lease ends
 	Age        time.Duration      // since the first claim
+	Left       time.Duration      // of an applied event: until its receipt may be forgotten, at least
 	Trace      string             // traceparent of the first delivery
 	First      bool               // AlreadyQueued: this delivery created it
 	Kept       bool               // DeadLetter: the event's request is kept, so that its sender need not send it again

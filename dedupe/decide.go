@@ -1,6 +1,9 @@
 package dedupe
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // maxStale is how much of a lease may be over when its owner learns of it. Above that the lease is renewed first: an
 // attempt must not outlive its lease by the time that its claim was under way.
@@ -210,7 +213,7 @@ func (c *claiming) fresh(attempt int) verdict {
 func (c *claiming) answer(kind Kind) verdict {
 	return verdict{decision: Decision{
 		Kind: kind, State: c.row.State, Reason: c.row.Reason, LastStatus: c.row.Status, Attempt: c.row.Attempt,
-		Age: c.age(), Trace: c.row.Trace, First: kind == AlreadyQueued && c.row.State == Queued && c.own(),
+		Age: c.age(), Left: c.left(), Trace: c.row.Trace, First: kind == AlreadyQueued && c.row.State == Queued && c.own(),
 	}}
 }
 
@@ -227,6 +230,17 @@ func (c *claiming) evidence(to State, reason Reason) *Evidence {
 		From: c.row.State, To: to, Attempt: c.row.Attempt, Reason: reason, Status: c.row.Status,
 		CredentialID: c.r.CredentialID,
 	}
+}
+
+// left is until an applied event may be forgotten. Its policy may have changed since it was written, so only the row knows.
+func (c *claiming) left() time.Duration {
+	switch {
+	case c.row.State != Applied:
+		return 0
+	case c.row.Expires.IsZero():
+		return math.MaxInt64
+	}
+	return c.row.Expires.Sub(c.now)
 }
 
 // age is never negative, whatever the store's clock did.

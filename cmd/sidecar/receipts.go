@@ -107,8 +107,20 @@ func (p *program) reopen(ctx context.Context, args []string) error {
 	return p.change(ctx, "receipts reopen (SCOPE EVENT_ID | REFERENCE) --actor WHO --reason WHY", args, nil,
 		func(desk dedupe.Desk, r dedupe.Receipt, by dedupe.Act) (string, error) {
 			err := desk.Reopen(ctx, r.Scope, r.EventID, by)
+			if err == nil {
+				p.remindOfRedis()
+			}
 			return "reopened: the next delivery runs again; local caches follow within 30 s", err
 		})
+}
+
+// remindOfRedis is for who runs a command beside the replicas, with other settings than theirs: what nobody told Redis,
+// replicas go on finding there.
+func (p *program) remindOfRedis() {
+	settings, err := p.settings()
+	if err == nil && settings.RedisURL == "" && settings.Database.PostgresURL != "" {
+		fmt.Fprintln(p.err, "note: REDIS_URL is not set here: replicas that have one may answer with the old result for up to an hour")
+	}
 }
 
 // atDesk opens the ledger for a command, and the cache that must forget what the command reopens, and closes both

@@ -253,3 +253,24 @@ func TestCommandsShareAPostgreSQLWithTheRunningSidecar(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// Who reopens an event without knowing of the replicas' Redis hears what that may mean; a file is only this pod's.
+func TestReopenWithoutRedisSaysWhatItCannotKnow(t *testing.T) {
+	for name, database := range map[string]string{"PostgreSQL": testenv.Postgres(t), "embedded": ""} {
+		r := newRig(t)
+		if database != "" {
+			r.env["DATABASE_URL"] = database
+		}
+		p := r.run()
+		p.awaitDelivery(firstKey, "200 applied")
+		p.stop()
+		listed := r.receiptsOf("receipts", "list", "--state", "applied", "--json")
+		if len(listed) != 1 {
+			t.Fatalf("%s: listed %+v", name, listed)
+		}
+		out := r.must("receipts", "reopen", listed[0].Reference, "--actor", "ana", "--reason", "lost")
+		if !strings.Contains(out, "reopened") || strings.Contains(out, "REDIS_URL is not set") == (database == "") {
+			t.Errorf("%s: got %s", name, out)
+		}
+	}
+}

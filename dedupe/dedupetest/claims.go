@@ -43,6 +43,9 @@ func testDuplicates(b *bench) {
 			if !reflect.DeepEqual(decision.Response, applied("one").Response) {
 				b.Errorf("%s: response %+v", s.name, decision.Response)
 			}
+			if decision.Left <= 0 || decision.Left > r.Policy.Retention.Receipt {
+				b.Errorf("%s: kept for another %v", s.name, decision.Left)
+			}
 		case dedupe.Ended:
 			if decision.LastStatus != 202 {
 				b.Errorf("%s: status %d", s.name, decision.LastStatus)

@@ -101,7 +101,7 @@ func (c *Cache) ask(ctx context.Context, r *dedupe.Request, now time.Time, ledge
 // askLedger asks the ledger. Where it fails, what Redis knows is better than nothing.
 func (c *Cache) askLedger(ctx context.Context, r *dedupe.Request, ledger askFunc, known recollection) (recollection, error) {
 	d, err := ledger(ctx, *r)
-	failed := err != nil && !errors.Is(err, dedupe.ErrNotFound)
+	failed := err != nil && !errors.Is(err, dedupe.ErrNotFound) && !sealedAway(err)
 	c.worth.heard(failed)
 	if known.skipped {
 		c.worth.saw(d.Kind == dedupe.Replay)
@@ -115,12 +115,19 @@ func (c *Cache) askLedger(ctx context.Context, r *dedupe.Request, ledger askFunc
 	return recollection{decision: d, tier: Ledger, redis: known.redis}, err
 }
 
+// sealedAway tells that the ledger has answered: it keeps a result that cannot be opened, which may be another one by now
+// than Redis has.
+func sealedAway(err error) bool {
+	_, is := errors.AsType[*dedupe.SealedError](err)
+	return is
+}
+
 // learn keeps what the ledger decided: a result for the next duplicate, a claim for its Settle.
 func (c *Cache) learn(r *dedupe.Request, d *dedupe.Decision, asked time.Time) {
 	switch {
 	case d.Kind == dedupe.Replay && d.Response != nil:
-		if life, over := c.life(r.Policy.Retention.Receipt, d.Age); !over {
-			f := factOf(r, d, asked, life)
+		if d.Left > 0 {
+			f := factOf(r, d, asked, min(c.ttl, d.Left))
 			c.keep(&f)
 		}
 	case d.Kind == dedupe.Fresh && d.Claim.EventID == r.EventID:
@@ -128,15 +135,6 @@ func (c *Cache) learn(r *dedupe.Request, d *dedupe.Decision, asked time.Time) {
 			fingerprint: r.Fingerprint, bound: bound(r), created: asked.Add(-d.Age), until: asked.Add(r.Policy.Lease),
 		}, asked)
 	}
-}
-
-// life is how long a value may live in Redis: a receipt of that age lives at least so much longer, as its retention
-// counts from its completion.
-func (c *Cache) life(retention, age time.Duration) (life time.Duration, over bool) {
-	if retention == 0 {
-		return c.ttl, false
-	}
-	return min(c.ttl, retention-age), retention <= age
 }
 
 // Settle tells the ledger, and then keeps the result.
@@ -150,7 +148,10 @@ func (c *Cache) Settle(ctx context.Context, claim dedupe.Claim, s dedupe.Settlem
 	if err != nil || !found || s.To != dedupe.Applied || s.Response == nil {
 		return err
 	}
-	life, _ := c.life(s.Expires, 0)
+	life := c.ttl
+	if s.Expires > 0 {
+		life = min(life, s.Expires)
+	}
 	c.keep(&fact{
 		scope: claim.Scope, id: claim.EventID, fingerprint: known.fingerprint, bound: known.bound,
 		attempt: uint32(claim.Attempt), lastStatus: uint16(s.Response.Status), reason: s.Reason, trace: claim.Trace,
@@ -170,9 +171,11 @@ func (c *Cache) keep(f *fact) {
 	if c.shared == nil {
 		return
 	}
-	if c.shared.breaker.closed.Load() { // else it is dropped
-		value = c.sealer.Seal(f.scope, f.id, value)
+	if !c.shared.breaker.closed.Load() {
+		c.counts.dropped.Add(1) // without having been sealed
+		return
 	}
+	value = c.sealer.Seal(f.scope, f.id, value)
 	c.shared.put(note{key: key, value: value, life: f.expires.Sub(f.confirmed), made: f.confirmed})
 }
 

@@ -14,6 +14,7 @@ import (
 const (
 	localLife = 30 * time.Second // of a fact in local memory, since it was confirmed
 	trust     = time.Hour        // in a fact from Redis while the ledger answers, since the ledger confirmed it
+	skew      = time.Minute      // between the clocks of two replicas
 	markLife  = 2 * time.Minute  // of the mark that Reopen leaves in Redis
 	maxQueued = 10 * time.Second // of a write on its way to Redis
 )

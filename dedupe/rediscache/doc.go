@@ -36,5 +36,7 @@
 //     slow answer does not prolong it. After the mark and the ledger's commit nobody confirms the old fact any more.
 //   - Where the mark could not be set (Redis out of reach for the person, but not for the replicas) or was lost (a
 //     failover to a replica that had not got it, an eviction) a fact in Redis is still believed for at most an hour since
-//     the ledger confirmed it. Older ones are answered only while the ledger is out of reach. Stats.Unmarked tells.
+//     the ledger confirmed it. Older ones are answered only while the ledger is out of reach, which a result that it has and
+//     cannot open is not. Stats.Unmarked tells. As nothing replaces a fact before its time is over, it is the old result
+//     that stands in for the ledger then.
 package rediscache

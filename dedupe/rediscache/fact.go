@@ -51,10 +51,13 @@ func (f *fact) decide(r *dedupe.Request, now time.Time) (dedupe.Decision, bool) 
 	}
 	return dedupe.Decision{
 		Kind: kind, Response: f.response, State: dedupe.Applied, Reason: f.reason, LastStatus: int(f.lastStatus),
-		Attempt: int(f.attempt), Age: max(0, now.Sub(f.created)), Trace: f.trace,
+		Attempt: int(f.attempt), Age: max(0, now.Sub(f.created)), Left: f.expires.Sub(now), Trace: f.trace,
 	}, true
 }
 
 // trusted tells that the fact may be answered although the ledger could be asked. A confirmation from the future is
-// another clock's and worth nothing.
-func (f *fact) trusted(now time.Time) bool { return now.Sub(f.confirmed).Abs() <= trust }
+// another clock's, and worth nothing unless the two differ as much as clocks do.
+func (f *fact) trusted(now time.Time) bool {
+	ago := now.Sub(f.confirmed)
+	return ago >= -skew && ago <= trust
+}

@@ -29,10 +29,6 @@ func (s *shared) put(n note) {
 	if len(n.value) > s.maxValue || n.life < time.Millisecond {
 		return
 	}
-	if !s.breaker.closed.Load() {
-		s.counts.dropped.Add(1)
-		return
-	}
 	select {
 	case s.notes <- n:
 	default:

@@ -55,7 +55,8 @@ func (c *Cache) recallShared(ctx context.Context, r *dedupe.Request, asked time.
 	case !sure || !asked.Before(f.expires):
 	case f.trusted(asked):
 		known.decision, known.tier = d, Shared
-		c.memory.put(keyOf(r), payloadOf(value), earlier(asked.Add(localLife), f.expires))
+		// As a time from now: the value knows its end by the wall clock, which may be set.
+		c.memory.put(keyOf(r), payloadOf(value), asked.Add(min(localLife, f.expires.Sub(asked))))
 	default:
 		known.decision, known.tier = d, Stale
 	}

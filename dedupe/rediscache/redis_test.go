@@ -3,6 +3,7 @@ package rediscache
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 	"testing"
@@ -86,9 +87,11 @@ func TestOldFactsAreAnsweredOnlyWhileTheLedgerIsDown(t *testing.T) {
 func TestClockOfAnotherReplicaIsNotTrusted(t *testing.T) {
 	server, ledger := testenv.Redis(t), newLedger(t)
 	inRedis(t, ledger, server, request("evt_1", "a"), answer(200, "done"))
-	c := connected(t, ledger, server)
-	c.clock.forward(-2 * trust)
-	replays(t, c, request("evt_1", "a"), Ledger, answer(200, "done"))
+	for _, behind := range []time.Duration{2 * skew, trust / 2, 2 * trust} {
+		c := connected(t, ledger, server)
+		c.clock.forward(-behind)
+		replays(t, c, request("evt_1", "a"), Ledger, answer(200, "done"))
+	}
 }
 
 func TestKeyAndItsLife(t *testing.T) {
@@ -119,23 +122,55 @@ func TestKeyAndItsLife(t *testing.T) {
 	}
 }
 
-// A receipt that is replayed late in its life is cached for what is surely left of it, and not at all after that.
+// leaving is a ledger whose one event is applied, and whose receipt is kept for a while.
+type leaving struct {
+	dedupe.Ledger
+	left time.Duration
+}
+
+func (l leaving) Claim(context.Context, dedupe.Request) (dedupe.Decision, error) {
+	response := answer(200, "done").Response
+	return dedupe.Decision{Kind: dedupe.Replay, State: dedupe.Applied, Response: &response, Left: l.left, Age: time.Hour}, nil
+}
+
+// A receipt that is replayed late in its life is cached for what is left of it, and not at all after that, whatever its
+// policy says by now.
 func TestLifeOfAReplayEndsWithTheReceipt(t *testing.T) {
-	c := start(t, newLedger(t), "")
-	for _, test := range []struct {
-		retention, age, want time.Duration
-		over                 bool
-	}{
-		{retention: time.Hour, age: 59 * time.Minute, want: time.Minute},
-		{retention: time.Hour, age: time.Hour, over: true},
-		{retention: time.Hour, age: 2 * time.Hour, over: true},
-		{retention: 0, age: 1000 * time.Hour, want: 24 * time.Hour},
-		{retention: 100 * time.Hour, age: time.Hour, want: 24 * time.Hour},
+	for left, want := range map[time.Duration]time.Duration{
+		time.Minute: time.Minute, 10 * time.Second: 10 * time.Second, 0: 0, -time.Hour: 0,
+		100 * time.Hour: 24 * time.Hour, math.MaxInt64: 24 * time.Hour,
 	} {
-		life, over := c.life(test.retention, test.age)
-		if over != test.over || !over && life != test.want {
-			t.Errorf("%+v: lives %v, over %v", test, life, over)
+		c, r := start(t, leaving{left: left}, ""), request("evt_1", "a")
+		claim(t, c, r)
+		payload, found := c.memory.get(keyOf(&r), c.now())
+		if found != (want > 0) {
+			t.Errorf("%v left: cached is %v", left, found)
 		}
+		if f, what := decode(payload, r.Scope, r.EventID); found && (what != ours || f.expires.Sub(f.confirmed) != want) {
+			t.Errorf("%v left: lives %v", left, f.expires.Sub(f.confirmed))
+		}
+		if _, still := c.memory.get(keyOf(&r), c.now().Add(min(want, localLife))); still {
+			t.Errorf("%v left: still in memory", left)
+		}
+	}
+}
+
+// unopened is a ledger that has a result and cannot open it.
+type unopened struct{ dedupe.Ledger }
+
+func (unopened) Claim(context.Context, dedupe.Request) (dedupe.Decision, error) {
+	return dedupe.Decision{}, fmt.Errorf("claim: %w", &dedupe.SealedError{})
+}
+
+// A ledger that cannot open a result has answered: what Redis still has may be an older one.
+func TestAnOldFactDoesNotStandInForASealedResult(t *testing.T) {
+	server, ledger := testenv.Redis(t), newLedger(t)
+	r := request("evt_1", "a")
+	inRedis(t, ledger, server, r, answer(200, "done"))
+	c := connected(t, unopened{ledger}, server)
+	c.clock.forward(trust + time.Minute)
+	if d, err := c.Claim(t.Context(), r); err == nil {
+		t.Errorf("answered with %+v", d)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,4 +169,41 @@ func TestTheCapCountsTheSealedSize(t *testing.T) {
 	if got, err := db.Get(context.Background(), onlyKey(t, db)).Bytes(); err != nil || len(got) > 400 {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
+}
+
+// What is on its way to Redis has been sealed, whenever Redis comes and goes.
+func TestNothingIsSentUnsealedWhileRedisComesAndGoes(t *testing.T) {
+	config := Config{Ledger: newLedger(t), Namespace: "shop", URL: "redis://127.0.0.1:1"}
+	sealedBy(ring(t, "a"))(&config)
+	cache, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cache.Close() })
+	response := answer(200, "canary").Response
+	f := fact{scope: "acme/orders", id: "evt_1", confirmed: cache.now(), expires: cache.now().Add(time.Hour), response: &response}
+	var flipping sync.WaitGroup
+	done := make(chan struct{})
+	flipping.Go(func() {
+		for closed := true; ; closed = !closed {
+			select {
+			case <-done:
+				return
+			default:
+				cache.shared.breaker.closed.Store(closed)
+			}
+		}
+	})
+	for range 20_000 {
+		cache.keep(&f)
+		select {
+		case n := <-cache.shared.notes:
+			if bytes.Contains(n.value, []byte("canary")) {
+				t.Error("a result is sent as it is")
+			}
+		default:
+		}
+	}
+	close(done)
+	flipping.Wait()
 }

@@ -101,7 +101,7 @@ func (c *Cache) ask(ctx context.Context, r *dedupe.Request, now time.Time, ledge
 // askLedger asks the ledger. Where it fails, what Redis knows is better than nothing.
 func (c *Cache) askLedger(ctx context.Context, r *dedupe.Request, ledger askFunc, known recollection) (recollection, error) {
 	d, err := ledger(ctx, *r)
-	failed := err != nil && !errors.Is(err, dedupe.ErrNotFound) && !sealedAway(err)
+	failed := err != nil && !errors.Is(err, dedupe.ErrNotFound)
 	c.worth.heard(failed)
 	if known.skipped {
 		c.worth.saw(d.Kind == dedupe.Replay)
@@ -109,7 +109,7 @@ func (c *Cache) askLedger(ctx context.Context, r *dedupe.Request, ledger askFunc
 	if failed && known.skipped {
 		known = c.recallShared(context.WithoutCancel(ctx), r, c.now()) // it has a budget of its own
 	}
-	if failed && known.tier != 0 {
+	if failed && known.tier != 0 && (known.tier != Stale || !sealedAway(err)) {
 		return known, nil
 	}
 	return recollection{decision: d, tier: Ledger, redis: known.redis}, err

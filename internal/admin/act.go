@@ -1,11 +1,11 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -84,28 +84,57 @@ func (a *Admin) close(ctx context.Context, what act) (dedupe.State, *problem) {
 	return dedupe.Closed, nil
 }
 
-// readAct reads exactly one JSON object with known keys.
+// readAct reads exactly one JSON object with known keys, whatever its sender calls it: no browser sends the bearer token by
+// itself.
 func readAct(r *http.Request, held Token) (act, *problem) {
 	var what act
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		p := newProblem(http.StatusUnsupportedMediaType, "media_type", "Content-Type must be application/json.")
-		return what, &p
-	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxActBytes+1))
 	if err != nil || len(body) > maxActBytes {
 		p := newProblem(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large or incomplete.")
 		return what, &p
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(body)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&what); err != nil {
-		return what, badRequest("want one JSON object with scope, event_id, actor and reason")
+	if refusal := unclear(body); refusal != nil {
+		return what, refusal
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return what, badRequest("something follows the JSON object")
+	if err := json.Unmarshal(body, &what); err != nil {
+		return what, badRequest("want one JSON object with scope, event_id, actor and reason")
 	}
 	what.Actor = held.attribute(what.Actor)
 	return what, what.check()
+}
+
+// unclear refuses what the decoder would settle by itself: keys twice, in another case or unknown, and what is no text.
+func unclear(body []byte) *problem {
+	if !utf8.Valid(body) {
+		return badRequest("the body is not UTF-8")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
+		return badRequest("want one JSON object with scope, event_id, actor and reason")
+	}
+	seen := map[string]bool{"scope": false, "event_id": false, "actor": false, "reason": false, "status": false}
+	for decoder.More() {
+		key, err := decoder.Token()
+		name, _ := key.(string)
+		twice, known := seen[name]
+		var value json.RawMessage
+		switch {
+		case err != nil, decoder.Decode(&value) != nil:
+			return badRequest("want one JSON object with scope, event_id, actor and reason")
+		case !known:
+			return badRequest("unknown key: want scope, event_id, actor, reason, and for close perhaps status")
+		case twice:
+			return badRequest(name + " is written twice")
+		}
+		seen[name] = true
+	}
+	if _, err := decoder.Token(); err != nil {
+		return badRequest("want one JSON object with scope, event_id, actor and reason")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return badRequest("something follows the JSON object")
+	}
+	return nil
 }
 
 func (a *act) check() *problem {
@@ -144,7 +173,7 @@ func CheckAct(by dedupe.Act) error {
 		return errors.New("actor is too long")
 	case len(by.Reason) > maxReasonBytes:
 		return errors.New("reason is too long")
-	case !utf8.ValidString(by.Actor + by.Reason), strings.ContainsRune(by.Actor+by.Reason, 0):
+	case !utf8.ValidString(by.Actor + by.Reason), strings.ContainsAny(by.Actor+by.Reason, "\x00\ufffd"):
 		return errors.New("actor or reason is not text")
 	}
 	return nil

@@ -32,8 +32,12 @@ func (p *pageWriter) row(name, format string, args ...any) {
 // stamp is a time for people, always UTC.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// printable keeps what came from outside from moving the cursor: anything but visible ASCII is escaped.
+// printable keeps what came from outside from moving the cursor: anything but visible ASCII is escaped. What is all visible,
+// as every event ID is, stays as it is, so that it can be given to the next command.
 func printable(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return text
+	}
 	quoted := strconv.QuoteToASCII(text)
 	return quoted[1 : len(quoted)-1]
 }

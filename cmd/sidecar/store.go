@@ -100,7 +100,7 @@ func openExisting(ctx context.Context, settings config.Settings) (*store, error)
 	settings.Migrate = "off"
 	opened, err := openStore(ctx, settings, 0, nil)
 	if errors.Is(err, sqlite.ErrHeld) {
-		return nil, fmt.Errorf("%w: ask the running sidecar at http://%s/api/v1/, or stop it first", err, settings.AdminListen)
+		return nil, fmt.Errorf("%w: ask the running sidecar at http://%s/api/v1/ for receipts and dead letters, or stop it first for anything else", err, settings.AdminListen)
 	}
 	return opened, err
 }

@@ -279,6 +279,35 @@ func TestExportFaultsAreToldOnce(t *testing.T) {
 	}
 }
 
+// What somebody has written wrong into the settings of OpenTelemetry is complained about, and never shown: it may be a token.
+func TestASettingThatIsWrittenWrongIsNotShown(t *testing.T) {
+	for _, protocol := range []string{"http/protobuf", "grpc"} {
+		for _, headers := range []string{"authorization: Bearer canary", "authorization=%zzcanary", "=canary", "canary"} {
+			var log bytes.Buffer
+			telemetry.TellFaults(slog.New(slog.NewJSONHandler(&log, nil)))
+			for name, value := range map[string]string{
+				"OTEL_TRACES_EXPORTER": "otlp", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS": headers,
+			} {
+				t.Setenv(name, value)
+			}
+			providers, err := telemetry.NewProviders(t.Context(), telemetry.Identity{})
+			if err != nil {
+				if strings.Contains(err.Error(), "canary") {
+					t.Errorf("%s: %q: the error is %v", protocol, headers, err)
+				}
+				continue
+			}
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = providers.Shutdown(ended) // nobody is there
+			if text := log.String(); strings.Contains(text, "canary") || !strings.Contains(text, "complaint") {
+				t.Errorf("%s: %q: the log says %q", protocol, headers, text)
+			}
+		}
+	}
+}
+
 // A slow bucket leads to a trace and to the event, and the event is no label.
 func TestExemplarsLeadToTraceAndEvent(t *testing.T) {
 	w := newWatched(t)

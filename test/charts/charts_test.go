@@ -112,6 +112,31 @@ func TestThePolicyOpensTheSidecarOnly(t *testing.T) {
 	}
 }
 
+// What the values' own words give as an example is a rule, and opens what it says.
+func TestThePolicyOpensOtherPorts(t *testing.T) {
+	more := example(t) + "\nnetworkPolicy: {extraIngress: [{ports: [{port: 9090, protocol: TCP}], from: [{podSelector: {}}]}]}\n"
+	rules := find[*networking.NetworkPolicy](t, rendered(t, "sidecar", more))[0].Spec.Ingress
+	last := rules[len(rules)-1]
+	if len(rules) != 3 || len(last.Ports) != 1 || last.Ports[0].Port.IntVal != 9090 || len(last.From) != 1 || last.From[0].PodSelector == nil {
+		t.Errorf("the rules are %+v", rules)
+	}
+}
+
+// A job's name is a label of its pods: longer than 63 characters there is no job.
+func TestTheMigrationOfALongNameIsAJob(t *testing.T) {
+	for length := 1; length <= 55; length++ {
+		name := strings.Repeat("a-b.c", 11)[:length]
+		if last := name[length-1]; last == '-' || last == '.' {
+			continue
+		}
+		stream := rendered(t, "sidecar", strings.Replace(inline, "workload: app", "workload: "+name, 1))
+		job := find[*batch.Job](t, stream)[0].Name
+		if len(job) > 63 || !strings.HasSuffix(job, "-migrate") || strings.Contains(job, "--") || strings.Contains(job, ".-") {
+			t.Errorf("%s: %s has %d characters", name, job, len(job))
+		}
+	}
+}
+
 func TestDisabledLeavesNothing(t *testing.T) {
 	if stream := rendered(t, "sidecar", "enabled: false"); len(documents(t, []byte(stream))) != 0 {
 		t.Errorf("left is %s", stream)
@@ -154,6 +179,10 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		"a relative guard":     {"{workload: app, guard: [hooks]}", "guard"},
 		"no credentials":       {"{workload: app, integrations: [{account: a, name: b, route: /c, provider: stripe}]}", "credentials"},
 		"a key file elsewhere": {"{workload: app, auth: {sealKeys: ../keys}}", "sealKeys"},
+		"a rule without ports": {"{workload: app, networkPolicy: {extraIngress: [{from: [{podSelector: {}}]}]}}", "ports"},
+		"a rule of no ports":   {"{workload: app, networkPolicy: {extraIngress: [{ports: []}]}}", "ports"},
+		"a port as a rule":     {"{workload: app, networkPolicy: {extraIngress: [{port: 9090, protocol: TCP}]}}", "ports"},
+		"a port that is none":  {"{workload: app, networkPolicy: {extraIngress: [{ports: [{protocol: TCP}]}]}}", "port"},
 		"a share that is none": {"{workload: app, prometheusRule: {rejectionShare: 20}}", "rejectionShare"},
 	} {
 		t.Run(name, func(t *testing.T) {
